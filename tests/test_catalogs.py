@@ -14,9 +14,9 @@ from app.views.words import (
     LANGUAGES,
     describe,
     find_language,
-    in_language,
     parse_language,
     plural,
+    switch_language,
     translate,
 )
 from research.catalogs import format_mo, format_po, list_untranslated, read_catalog, read_templates
@@ -58,7 +58,7 @@ def test_every_text_has_a_chinese_translation() -> None:
 def test_values_are_translated_if_they_are_reasons_or_errors() -> None:
     rests = because(Reason.HOST_SILENT, host="a.cn")
     error = InputError("There is no site {name}.", name="b.cn")
-    with in_language("zh"):
+    with switch_language("zh"):
         assert describe(rests) == translate("{host} does not answer", host="a.cn")
         assert describe(error) == translate("There is no site {name}.", name="b.cn") != str(error)
         assert describe(error) in translate("{failure}: no other node could cure it", failure=error)
@@ -70,7 +70,7 @@ def test_values_are_translated_if_they_are_reasons_or_errors() -> None:
 def test_a_value_may_have_any_name(name) -> None:
     """Among them the names of parameters of our own functions."""
     error = InputError("there is no {" + name + "!r}", **{name: "a"})
-    with in_language("zh"):
+    with switch_language("zh"):
         assert describe(error) == str(error) == "there is no 'a'"
         assert plural("{n} {" + name + "}", "{n} {" + name + "}", 2, **{name: "a"}) == "2 a"
 
@@ -85,7 +85,7 @@ def test_an_error_keeps_its_message_in_another_process() -> None:
 
 
 def test_a_text_without_a_translation_is_english() -> None:
-    with in_language("zh"):
+    with switch_language("zh"):
         assert translate("{n} of these have none", n=3) == "3 of these have none"
         assert plural("{n} of it", "{n} of them", 1) in ("1 of it", "1 of them")
         assert translate("") == ""

@@ -1,4 +1,4 @@
-"""Undoing an import by its number, by command or in the dashboard; noted in the audit log."""
+"""Undo an import by its number. The audit log records it. Used by the command, the dashboard and the API."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from tasks.store.sql.transaction import Transaction
 
 _REVIEWS = 1000
 _PRODUCTS = 10
-"""Rows of one transaction. The work of a crawled product is cancelled in it, some 100 subtasks."""
+"""Maximum number of products in one transaction. Each may have about 100 subtasks to cancel."""
 _LISTED = 1000
 _TRIES = 10
-"""How often a transaction is tried again that loses a deadlock with other work."""
+"""Maximum number of attempts for a transaction that loses deadlocks with other work."""
 
 T = TypeVar("T")
 
 
 @dataclass(slots=True, kw_only=True)
 class ImportUndo:
-    """The outcome of undoing an import, or what it would be.
+    """The outcome of undoing an import; in a dry run, the outcome that undoing it would have.
 
     Attributes:
-        number, kind, file: of the import.
-        reviews_stay: number of its reviews that stay, as another import has them as well.
-        products_restored: number of its products that are as they were before it.
-        stays: the first of the products that stay.
-        dry_run: nothing was changed.
+        number, kind, file: number, kind and file name of the import.
+        reviews_stay: number of its reviews that stay because another import contains them as well.
+        products_restored: number of products that get back the settings they had before the import.
+        stays: examples of products that stay.
+        dry_run: True if nothing was changed.
     """
 
     number: int
@@ -50,7 +50,7 @@ class ImportUndo:
     dry_run: bool = False
 
     def count(self, products: Iterable[Undone]) -> None:
-        """Count products."""
+        """Add products to the counts."""
         for one in products:
             self.products_removed += one.fate is Fate.DELETED
             self.products_restored += one.fate is Fate.RESTORED
@@ -59,7 +59,7 @@ class ImportUndo:
 
 
 def preview(store: Store, number: int, kind: ImportKind | None = None) -> ImportUndo:
-    """Return what `undo` would do, without doing it. Raises as `undo`."""
+    """Return the outcome that `undo` would have, and change nothing. Raises the same errors as `undo`."""
     with store.read() as tx:
         found = _make_undo(_find(tx, number, kind))
         found.dry_run = True
@@ -69,15 +69,15 @@ def preview(store: Store, number: int, kind: ImportKind | None = None) -> Import
 
 
 def undo(store: Store, number: int, who: str, kind: ImportKind | None = None) -> ImportUndo:
-    """Remove what an import added, and nothing else, in many transactions.
+    """Remove the rows that an import added, in many transactions.
 
-    If it is interrupted, call it again to continue. An import that is under way ends with its next batch.
+    If it is interrupted, call it again to continue. An import that is still running stops at its next batch.
 
     Args:
-        kind: of the import; None: either.
+        kind: the kind that the import must have; `None` accepts both.
 
     Raises:
-        InputError: there is none of that number, it is of another kind, or it is undone already.
+        InputError: no import has this number, it has another kind, or it was undone before.
     """
     found = _write(store, lambda tx: _begin(tx, number, kind, who))
     while (removal := _write(store, lambda tx: _remove_reviews(tx, number))) is not None:
@@ -90,7 +90,7 @@ def undo(store: Store, number: int, who: str, kind: ImportKind | None = None) ->
 
 
 def _write(store: Store, operation: Callable[[Transaction], T]) -> T:
-    """Run an operation in a transaction, and again while it loses deadlocks."""
+    """Run an operation in a transaction, and repeat it if it loses a deadlock."""
     for _ in range(_TRIES):
         with suppress(StoreConflict):
             return _write_once(store, operation)

@@ -1,4 +1,4 @@
-"""Actions of a person on subtasks and nodes, by command or in the dashboard: done to each, noted in the audit log."""
+"""Actions of people on subtasks and nodes. The audit log records each. Used by commands, dashboard and API."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from tasks.store.sql.database import Store
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """Something that can be done to a subtask.
+    """An action on a subtask.
 
     Attributes:
-        name: for the audit log.
+        name: its name in the audit log.
         act: called with connection, time and the subtask's number.
-        detail: of the audit log.
+        detail: further facts for the audit log.
     """
 
     name: str
@@ -33,23 +33,23 @@ class Action:
 
 
 def retry() -> Action:
-    """Try it again, on any node."""
+    """Return the action that tries a subtask again on any node."""
     return Action("retry", manual.retry, {})
 
 
 def assign(node: str) -> Action:
-    """Try it again, on this node and no other."""
+    """Return the action that tries a subtask again on one node only."""
     return Action("assign", partial(manual.retry, node=node), {"node": node})
 
 
 def edit(pages: int | None, quota: int | None) -> Action:
-    """Try it again with fewer result pages, another quota; with neither as it is."""
+    """Return the action that tries a subtask again with fewer result pages or another quota. `None` keeps the value."""
     wanted = {name: n for name, n in (("pages", pages), ("quota", quota)) if n is not None}
     return Action("edit" if wanted else "retry", partial(manual.retry, pages=pages, quota=quota), wanted)
 
 
 def abandon(why: str) -> Action:
-    """Give it up for good."""
+    """Return the action that gives a subtask up for good."""
     return Action(
         "abandon", partial(attempts.cancel, why=because(Reason.PERSON_SAID, text=why)), {"why": why}
     )
@@ -57,7 +57,7 @@ def abandon(why: str) -> Action:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A subtask that an action could not be done to, with the reason."""
+    """A subtask that refuses an action, with the reason."""
 
     subtask: int
     why: Message
@@ -65,7 +65,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of an action: the subtasks that it was done to, and the others."""
+    """The outcome of an action: the numbers of the subtasks that were changed, and those that refused it."""
 
     done: list[int]
     refused: list[Refusal]
@@ -74,10 +74,10 @@ class Outcome:
 def act_on_each(
     store: Store, ids: Sequence[int], action: Action, who: str, *, dry_run: bool = False
 ) -> Outcome:
-    """Act on each subtask, in one transaction; one it can't be done to does not hold up the others.
+    """Apply an action to each subtask, in one transaction. A subtask that refuses it does not stop the others.
 
     Args:
-        dry_run: take everything back at the end.
+        dry_run: roll everything back at the end.
     """
     outcome = Outcome([], [])
     with suppress(_TakeBack), store.begin() as tx:
@@ -102,7 +102,11 @@ class _TakeBack(Exception):
 
 
 def add_node(store: Store, node: Node, number: int | None, who: str) -> None:
-    """Add a node that runs crawl with, with so many slots (None: as a run gives them). Raises InputError."""
+    """Add a node that later runs also start. Raises InputError.
+
+    Args:
+        number: its number of slots; `None` leaves that to the run.
+    """
     with store.begin() as tx:
         nodes.add(tx, node, number)
         proxy = str(node.proxy) if node.proxy is not None else None
@@ -118,7 +122,7 @@ def remove_node(store: Store, name: str, silent_after: timedelta, who: str) -> N
 
 
 def set_drained(store: Store, name: str, drained: bool, who: str) -> None:
-    """Drain a node, or take it back. Raises UnknownNode."""
+    """Drain a node, or end its draining. Raises UnknownNode."""
     with store.begin() as tx:
         nodes.set_drained(tx, name, drained)
         notices.record_action(tx, who, "drain" if drained else "resume", f"node {name}")

@@ -1,4 +1,4 @@
-"""Actions of a person on products, by command or in the dashboard; noted in the audit log."""
+"""Actions of people on products. The audit log records each. Used by commands, dashboard and API."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from tasks.store.sql.transaction import Transaction
 _NEVER = "never"
 _NAMED = 10
 _BATCH = 500
-"""Products added in one transaction."""
+"""Maximum number of products added in one transaction."""
 _EDITED = 20
-"""Products changed in one transaction. Each may have some 100 subtasks to cancel."""
+"""Maximum number of products changed in one transaction. Each may have about 100 subtasks to cancel."""
 
 
 def period_or_never(text: str) -> timedelta:
-    """Read 7d, 12h, or `never` as zero. Raises InputError."""
+    """Parse a period such as 7d or 12h; `never` is zero. Raises InputError."""
     return timedelta() if text.strip().lower() == _NEVER else period(text)
 
 
 def period_text(seconds: float | None) -> str:
-    """A period as `period_or_never` reads it, in its greatest whole unit."""
+    """Return a period as text that `period_or_never` parses, in the largest unit that divides it."""
     if not seconds:
         return _NEVER
     unit = next((unit for unit, length in UNITS.items() if seconds % length == 0), "m")
@@ -44,7 +44,7 @@ def period_text(seconds: float | None) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenProduct:
-    """A product that was given: its line in the file, if it came from one, and its keywords."""
+    """A product to add, with its line in the file if it comes from one."""
 
     line: int | None
     name: str
@@ -53,7 +53,7 @@ class GivenProduct:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddedProduct(GivenProduct):
-    """A product that was added, with the doubts about it."""
+    """An added product, with the doubts that a person should look at."""
 
     aliases: tuple[str, ...]
     priority: int
@@ -63,14 +63,14 @@ class AddedProduct(GivenProduct):
 
 @dataclass(slots=True, kw_only=True)
 class Added:
-    """The outcome for products that were given.
+    """The outcome of adding products.
 
     Attributes:
-        number: of the import; None if nothing was stored.
-        known: products whose names are there already; `already` has the names.
-        doubtful: products that were added paused, as their line names no site or page to ask.
-        kept_out: names of known products that stay limited to fewer sites than were asked for now.
-        dry_run: nothing was stored.
+        number: number of the import; `None` if nothing was stored.
+        known: given products whose names are already stored; `already` has the stored names.
+        doubtful: products added as paused, because their line leaves no site or page to crawl.
+        kept_out: names of known products whose limit to certain sites stays, although more sites were requested.
+        dry_run: True if nothing was stored.
     """
 
     number: int | None = None
@@ -83,7 +83,7 @@ class Added:
     dry_run: bool = False
 
     def note_added(self, one: NewProduct) -> None:
-        """Note a product that is added."""
+        """Add a product to those that are added."""
         given = GivenProduct(line=one.line, name=one.name, keywords=one.keywords)
         doubts = list_doubts(one)
         self.added.append(
@@ -100,7 +100,7 @@ class Added:
             self.doubtful.append(given)
 
     def note_known(self, one: NewProduct) -> None:
-        """Note a product that is there already."""
+        """Add a product to those that are already stored."""
         self.known.append(GivenProduct(line=one.line, name=one.name, keywords=one.keywords))
         self.already.append(one.name)
 
@@ -109,10 +109,10 @@ def add(store: Store, given: Iterable[NewProduct | RefusedProduct], who: str, fi
     """Add products as a numbered import, at most `_BATCH` in one transaction.
 
     Args:
-        file: that they came from; empty: a person typed them.
+        file: name of the file that they come from; empty if a person typed them.
 
     Raises:
-        InputError: the import was undone meanwhile.
+        InputError: the import was undone while it ran.
     """
     result = Added()
     rest = iter(given)
@@ -141,7 +141,7 @@ def add(store: Store, given: Iterable[NewProduct | RefusedProduct], who: str, fi
 
 
 def _name_as_stored(one: NewProduct, there: dict[str, NewProduct | KnownName]) -> NewProduct:
-    """Return a product with the name that one with its key has already."""
+    """Return a product under the name of the stored product that has the same key."""
     return replace(one, name=there.setdefault(name_key(one.name), one).name)
 
 
@@ -163,7 +163,7 @@ def _sort_outcome(
 
 
 def preview(store: Store | None, given: Iterable[NewProduct | RefusedProduct]) -> Added:
-    """Return what `add` would do, without doing it; None is a store without a product."""
+    """Return the outcome that `add` would have, and store nothing; `None` stands for a store without products."""
     result = Added(dry_run=True)
     is_crawled: dict[str, bool] = {}
     if store is not None:
@@ -183,7 +183,7 @@ def preview(store: Store | None, given: Iterable[NewProduct | RefusedProduct]) -
 
 
 def record_added(tx: Transaction, names: Sequence[str], who: str, number: int) -> None:
-    """Record in the audit log that products were added, if there are any."""
+    """Record added products in the audit log; without names, do nothing."""
     if names:
         few = ", ".join(names[:_NAMED]) + (" ..." if len(names) > _NAMED else "")
         notices.record_action(tx, who, "add products", few, count=len(names), number=number)
@@ -194,9 +194,10 @@ class RemovedProduct:
     """A product that is no longer collected.
 
     Attributes:
-        cancelled: number of its subtasks that were not settled.
-        reviews: number of its reviews before that; `deleted` of them were deleted, if that was asked.
-        was_looked_for: False if it was removed before, or came by an import.
+        cancelled: number of its unsettled subtasks, which are cancelled.
+        reviews: number of its reviews before the removal.
+        deleted: number of reviews that were deleted; `None` if deleting was not requested.
+        was_looked_for: False if it was removed before or is only known from an import of reviews.
     """
 
     id: int
@@ -210,13 +211,13 @@ class RemovedProduct:
 def remove(
     store: Store, names: Sequence[str], who: str, *, delete_reviews: bool = False, dry_run: bool = False
 ) -> list[RemovedProduct]:
-    """Stop crawling products, and delete their pages and reviews if `delete_reviews`; if one is unknown, change none.
+    """Stop crawling products, and delete their pages and reviews if `delete_reviews`. Change nothing if one is unknown.
 
     Args:
-        dry_run: change nothing.
+        dry_run: return the outcome, and change nothing.
 
     Raises:
-        InputError: there is none of a name.
+        InputError: a name is unknown.
     """
     if dry_run:
         with store.read() as tx:
@@ -254,7 +255,7 @@ class ChangedProduct(Product):
 
     Attributes:
         cancelled: number of subtasks that the change cancelled.
-        begins_again: the change lets its crawl begin again.
+        begins_again: True if its crawl begins again because of the change.
         looked_for: False if it is crawled at no site.
     """
 
@@ -264,11 +265,11 @@ class ChangedProduct(Product):
 
 
 def edit(store: Store, name: str, wanted: ProductEdit, who: str) -> ChangedProduct:
-    """Change a product. With other words, sites or pages it is crawled again, and its subtasks are cancelled.
+    """Change a product. If its words, sites or pages change, cancel its subtasks and crawl it again.
 
     Raises:
-        InputError: there is none of that name, its words give no query, or a product that is crawled at no site is to
-            be crawled regularly.
+        InputError: the name is unknown, the words give no query, or the product is crawled at no site and the change
+            asks for regular crawls.
     """
     with store.begin() as tx:
         return _edit(tx, products.find(tx, name), wanted, who)
@@ -307,8 +308,8 @@ class BulkEdit:
     """A change of many products.
 
     Attributes:
-        change: what becomes the same of all.
-        add_keywords, drop_keywords: words that each gets, and loses.
+        change: values that all of them get.
+        add_keywords, drop_keywords: words that each of them gets, and words that each loses.
     """
 
     change: ProductEdit = field(default_factory=ProductEdit)
@@ -316,7 +317,7 @@ class BulkEdit:
     drop_keywords: tuple[str, ...] = ()
 
     def find_change(self, row: Product) -> ProductEdit:
-        """Return the change that a product still needs. Raises InputError if it would lose all its keywords."""
+        """Return the part of the change that a product lacks. Raises InputError if it would lose all keywords."""
         wanted = self.change
         if self.add_keywords or self.drop_keywords:
             wanted = replace(wanted, keywords=self._change_keywords(row))
@@ -343,9 +344,9 @@ class BulkEdited:
     """The outcome of a change of many products.
 
     Attributes:
-        unchanged: names of products that were so already.
-        refused: products that can't be changed so, with the reason.
-        dry_run: nothing was changed.
+        unchanged: names of products that had these values already.
+        refused: products that can't take the change, each with the reason.
+        dry_run: True if nothing was changed.
     """
 
     changed: list[ChangedProduct] = field(default_factory=list)
@@ -362,12 +363,12 @@ class BulkEdited:
 def edit_each(
     store: Store, names: Iterable[str], wanted: BulkEdit, who: str, *, dry_run: bool = False
 ) -> BulkEdited:
-    """Change each product; one that can't be changed does not hold up the others. Each gets a row of the audit log.
+    """Change each product, with a row in the audit log. A product that can't be changed does not stop the others.
 
     If it is interrupted, call it again to continue.
 
     Args:
-        dry_run: return what would be done, and change nothing.
+        dry_run: return the outcome, and change nothing.
     """
     result = BulkEdited(dry_run=dry_run)
     rest = iter(names)
@@ -381,7 +382,7 @@ def edit_each(
 
 
 class _DryRun(Exception):
-    """Rolls a transaction back."""
+    """Rolls back the transaction of a dry run."""
 
 
 def _edit_one(tx: Transaction, name: str, wanted: BulkEdit, who: str, result: BulkEdited) -> None:
@@ -397,7 +398,7 @@ def _edit_one(tx: Transaction, name: str, wanted: BulkEdit, who: str, result: Bu
 
 
 def _audit_detail(wanted: ProductEdit, cancelled: int) -> dict[str, object]:
-    """A change, for the audit log."""
+    """Return a change as a row of the audit log shows it."""
     every = wanted.recrawl_every
     told = {
         "name": wanted.name,

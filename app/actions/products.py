@@ -1,4 +1,4 @@
-"""Products as people give them. Checks; stores nothing."""
+"""Check products that people enter. Nothing here writes to the store."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ UNITS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60}
 
 @dataclass(frozen=True, slots=True)
 class RefusedProduct:
-    """A product that was not taken.
+    """A product that was refused.
 
     Attributes:
-        name: as it was given.
-        line: of the file, from 1; None where it came as an argument.
-        keywords: none.
+        name: the name as it was written.
+        line: its line in the file, from 1; `None` if it does not come from a file.
+        keywords: always empty.
     """
 
     name: str
@@ -54,7 +54,7 @@ def new_product(
     recrawl: timedelta | None = None,
     sites: tuple[str, ...] | None = None,
 ) -> NewProduct:
-    """Split a name into its keywords. Raises InputError for a name or alias that gives no query."""
+    """Return a product with the keywords of its name. Raises InputError for a name or alias that gives no query."""
     for text in (name, *aliases, *keywords):
         if any(unicodedata.category(char) in ("Cc", "Cs") for char in text.strip()):
             raise InputError(
@@ -75,8 +75,8 @@ def new_product(
     )
 
 
-def named_products(names: Iterable[str], **options: Any) -> list[NewProduct | RefusedProduct]:
-    """Each name as a product with these options (see `new_product`), or refused with the reason."""
+def new_products(names: Iterable[str], **options: Any) -> list[NewProduct | RefusedProduct]:
+    """Return each name as a product, made by `new_product` with these options, or as refused with the reason."""
     products: list[NewProduct | RefusedProduct] = []
     for name in names:
         try:
@@ -87,7 +87,7 @@ def named_products(names: Iterable[str], **options: Any) -> list[NewProduct | Re
 
 
 def period(text: str) -> timedelta:
-    """Read 7d, 12h, 30m or 2w. Raises InputError."""
+    """Parse a period such as 7d, 12h, 30m or 2w. Raises InputError."""
     match = _PERIOD.fullmatch(text.strip())
     if match is None:
         raise InputError("{text!r} is no period; write a number and m, h, d or w: 12h, 7d", text=text)
@@ -98,7 +98,7 @@ def period(text: str) -> timedelta:
 
 
 def not_a_name(name: str) -> Message | None:
-    """Return the kind of a cell that is no product's name; None if it may be one."""
+    """Return what a text is if it can't be a product's name, such as a number; `None` if it may be a name."""
     for said, pattern in _NO_NAMES.items():
         if pattern.fullmatch(name):
             return said
@@ -106,7 +106,7 @@ def not_a_name(name: str) -> Message | None:
 
 
 def whole_number(text: str, column: str, lowest: int, highest: int) -> int | None:
-    """Read a whole number; None if there is none. Raises InputError."""
+    """Parse a whole number from `lowest` to `highest`; `None` for an empty text. Raises InputError naming `column`."""
     if not text.strip():
         return None
     try:

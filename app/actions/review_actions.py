@@ -1,4 +1,4 @@
-"""Actions of a person on stored reviews, by command; noted in the audit log."""
+"""Actions of people on stored reviews, by command. The audit log records each."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from tasks.store.sql.database import Store
 from tasks.store.sql.transaction import Transaction
 
 _BETWEEN_S = 1.0
-"""CPU seconds of comparing between two reports of progress."""
+"""CPU seconds of work between two reports of progress."""
 
 
 def begin_import(tx: Transaction, source: str, file: str, who: str) -> int:
-    """Begin an import of reviews, record it, and return its number."""
+    """Begin an import of reviews, record it in the audit log, and return its number."""
     number = numbered_imports.begin(tx, ImportKind.REVIEWS, file, who, source)
     notices.record_action(tx, who, "import reviews", source, file=file, number=number)
     return number
 
 
 def judge_links(store: Store, catalog: Catalog) -> None:
-    """Judge the links of pages that have no verdict: there may be no runner that does it."""
+    """Judge the links that have no verdict yet. A running scheduler does the same; there may be none."""
     from tasks.jobs import judging  # it brings the reading
     from tasks.reading.judge.reviews import add_judgements
 
@@ -32,13 +32,13 @@ def judge_links(store: Store, catalog: Catalog) -> None:
 
 
 def link_reposts(store: Store, progress: Callable[[float], None]) -> int:
-    """Compare the reviews that the sweep for reposts has not compared yet: there may be no runner that does it.
+    """Compare reviews that were not yet compared for reposts. A running scheduler does the same; there may be none.
 
     Args:
-        progress: gets the share of the reviews that are compared, 0 to 1, now and then.
+        progress: called about once per CPU second with the share of reviews that are compared, 0 to 1.
 
     Returns:
-        Number of reviews compared.
+        Number of compared reviews.
     """
     from tasks.jobs import repost_linking  # it brings the reading
 
@@ -53,19 +53,19 @@ def link_reposts(store: Store, progress: Callable[[float], None]) -> int:
 
 
 def count_older(store: Store, progress: Callable[[float], None]) -> None:
-    """Count the reviews that the sweep `counts` has not counted yet after an upgrade; see `link_reposts`."""
+    """Count the reviews that an upgrade left uncounted, as the sweep `counts` does. `progress` as in `link_reposts`."""
     while store.write(counted_reviews.fill):
         with store.read() as tx:
             progress(counted_reviews.get_filled_share(tx))
 
 
 def record_judging(store: Store, product: str | None, again: bool, who: str) -> None:
-    """Record that stored reviews are judged again, all of them or those of a product."""
+    """Record in the audit log that reviews are judged again: those of `product`, or all if it is `None`."""
     with store.begin() as tx:
         notices.record_action(tx, who, "judge reviews", product or "all products", again=again)
 
 
 def record_dates(store: Store, product: str | None, who: str) -> None:
-    """Record that stored dates are read again, all of them or those of a product's pages."""
+    """Record in the audit log that dates are read again: on pages of `product`, or on all if it is `None`."""
     with store.begin() as tx:
         notices.record_action(tx, who, "read dates again", product or "all products")

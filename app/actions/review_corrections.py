@@ -1,4 +1,4 @@
-"""Corrections of reviews by a person, by command, in the dashboard or by the API; noted in the audit log."""
+"""Corrections of reviews by people. The audit log records each. Used by the command, the dashboard and the API."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tasks.store.sql.database import Store
 from tasks.store.sql.transaction import Transaction
 
 NO_THEME = "none"
-"""Stands for themes: the review complains about nothing."""
+"""Value that a person gives instead of themes if the review complains about nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,11 +32,11 @@ class CorrectableView:
     """A review that a person may correct.
 
     Attributes:
-        review: with its voice and its products as they count now.
-        themes: ids of the themes that it complains about, as they count now.
-        known_themes: names of the themes that it may have, by id; empty if its product has no set of themes.
-        copies: number of the other reviews that a correction holds for: those with equal or nearly equal texts.
-        stored: the correction that it has; None: it has none.
+        review: the review, with the voice and the products that count now.
+        themes: ids of the themes that it complains about, as counted now.
+        known_themes: themes that it may have, as names by id; empty if its product has no set of themes.
+        copies: number of other reviews with an equal or nearly equal text; a correction also changes these.
+        stored: its present correction; `None` if it has none.
     """
 
     review: Origin
@@ -47,7 +47,7 @@ class CorrectableView:
 
     @property
     def correction(self) -> Correction:
-        """Return the decisions of a person; empty if there are none."""
+        """Return its present correction; an empty one if it has none."""
         return Correction() if self.stored is None else self.stored.correction
 
     def find_themes(self, given: Iterable[str]) -> tuple[str, ...]:
@@ -62,7 +62,7 @@ class CorrectableView:
         return tuple(dict.fromkeys(find_theme(name, self.known_themes) for name in names))
 
     def describe(self, correction: Correction) -> str:
-        """Return a correction in one line for people."""
+        """Return a correction as one line of text for people."""
         parts = []
         if correction.voice is not None:
             parts.append(translate("voice: {voice}", voice=translate(correction.voice)))
@@ -80,7 +80,7 @@ class CorrectableView:
 
 
 def view_correctable(tx: Transaction, number: int) -> CorrectableView:
-    """Return a review with what a person may correct. Raises InputError if there is no such review."""
+    """Return a review and the values that a person may correct. Raises InputError if there is no such review."""
     found = get_origin(tx, number)
     if found is None:
         raise InputError("there is no review {number}", number=number)
@@ -100,12 +100,12 @@ def correct(
     """Correct a review and those that are linked with it.
 
     Args:
-        wanted: all that a person decided; without any decision, the correction is taken back.
-        because: why; may be empty.
-        copies: number of linked reviews that the person was shown.
+        wanted: all decisions together; they replace earlier ones. An empty correction removes the stored one.
+        because: the reason that the person gave; may be empty.
+        copies: number of linked reviews that the person saw; it must still be right.
 
     Raises:
-        InputError: there is no such review, theme or product of it, other copies are there now, or nothing changes.
+        InputError: the review, theme or product is unknown, the number of copies has changed, or nothing changes.
     """
     with store.begin() as tx:
         view = view_correctable(tx, number)
@@ -146,7 +146,7 @@ def _check(view: CorrectableView, wanted: Correction, copies: int) -> None:
 
 
 def _list_decisions(correction: Correction) -> dict[str, Any]:
-    """Return the decisions of a correction, for the audit log."""
+    """Return the decisions of a correction as a row of the audit log shows them."""
     themes = correction.themes
     return {
         "voice": correction.voice,

@@ -1,4 +1,4 @@
-"""Actions of a person on schedules, by command or in the dashboard; noted in the audit log."""
+"""Actions of people on schedules. The audit log records each. Used by commands, dashboard and API."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from app.actions.product_actions import period_text
 from app.files.exporting import FORMATS, check_format
 from app.insight.periods import read_period
-from app.sending.delivery import checked_destination, shown_destination
+from app.sending.delivery import parse_destination, shown_destination
 from app.views.words import language
 from splitter.errors import InputError
 from tasks.domain.recurrence import Recurrence, cron_rule
@@ -27,11 +27,11 @@ FORMATS_OF: Mapping[ScheduleKind, tuple[str, ...]] = {
     ScheduleKind.FAILED_REPORT: ("html", "md", "csv", "xlsx"),
     ScheduleKind.EXPORT: FORMATS,
 }
-"""The file formats of each kind, the usual one first."""
+"""File formats by kind of schedule, the default first."""
 
 
 class ScheduleAction(StrEnum):
-    """Actions on schedules that are there."""
+    """Actions on existing schedules."""
 
     RUN = "run"
     PAUSE = "pause"
@@ -48,7 +48,7 @@ _ACTS: Mapping[ScheduleAction, Callable[[Transaction, Schedule], object]] = {
 
 
 def rule_of(cron: str | None, zone: str, every: timedelta | None, now: datetime) -> Recurrence:
-    """The rule that a person gave in either way. Raises InputError where it is none, or both are given."""
+    """Return a rule given as cron expression or interval. Raises InputError if it is wrong or both are given."""
     if (cron is None) == (every is None):
         raise InputError("say when: either --every 7d or --cron '0 8 * * 1' (Monday at 8:00)")
     return Recurrence(every=every) if every is not None else cron_rule(cron or "", zone, now)
@@ -58,17 +58,17 @@ def add(store: Store, kind: ScheduleKind, rule: Recurrence, options: Mapping[str
     """Add a schedule of a report, an export, or all products.
 
     Args:
-        options: as given: `to`, `format`, `products`, `private`, `days`.
+        options: values of `to`, `format`, `products`, `private` and `days`, as the person gave them.
 
     Raises:
-        InputError: one of them is wrong.
+        InputError: an option is wrong.
     """
     given = {name: value for name, value in options.items() if value}
     if kind == ScheduleKind.RECRAWL:
         if given:
             raise InputError("a recrawl has no {given}: it goes for all products", given=", ".join(given))
     else:
-        given["to"] = checked_destination(given.get("to", ""), bool(given.get("private")))
+        given["to"] = parse_destination(given.get("to", ""), bool(given.get("private")))
         form = given.setdefault("format", FORMATS_OF[kind][0])
         given["lang"] = language()
         if form not in FORMATS_OF[kind]:
@@ -93,10 +93,10 @@ def add(store: Store, kind: ScheduleKind, rule: Recurrence, options: Mapping[str
 
 
 def set_rule(store: Store, names: Sequence[str], rule: Recurrence, who: str) -> list[Schedule]:
-    """Crawl products again by a rule; all of them or, if one is unknown, none.
+    """Set the recrawl rule of products. Change nothing if one is unknown.
 
     Raises:
-        InputError: there is no product of a name, or one is crawled at no site.
+        InputError: a name is unknown, or a product is crawled at no site.
     """
     with store.begin() as tx:
         for one in names:
@@ -113,15 +113,15 @@ def set_rule(store: Store, names: Sequence[str], rule: Recurrence, who: str) -> 
 
 
 def act(store: Store, which: Sequence[str], action: ScheduleAction, who: str) -> list[Schedule]:
-    """Run, pause, resume or remove schedules, by number or product; all of them or, where one is unknown, none.
+    """Run, pause, resume or remove schedules, given by number or product. Change nothing if one is unknown.
 
-    To run begins a product's round at once; a report or an export becomes due, and its runner makes it.
+    `run` begins a product's next crawl at once. A report or export becomes due, and the running scheduler makes it.
 
     Returns:
-        Their state now, or before.
+        The schedules after the change; removed ones as they were.
 
     Raises:
-        InputError: there is none of a number or name.
+        InputError: a number or name is unknown.
     """
     with store.begin() as tx:
         done = [schedules.find(tx, one) for one in dict.fromkeys(which)]
@@ -136,7 +136,7 @@ def _record(tx: Transaction, action: str, row: Schedule, who: str, detail: Mappi
 
 
 def name_of(row: Schedule) -> str:
-    """The subject of a schedule, without what is secret in a webhook's address."""
+    """Return the subject of a schedule. It shows no secret part of a webhook's address."""
     if row.kind == ScheduleKind.RECRAWL:
         return row.product or "all products"
     of = row.options.get("products", ())
@@ -144,14 +144,14 @@ def name_of(row: Schedule) -> str:
 
 
 def rule_text(rule: Recurrence) -> str:
-    """Return a rule for people. A cron expression has its zone, as clock times may be shown in another."""
+    """Return a rule as text for people. A cron expression is followed by its time zone."""
     if not rule.cron:
         return period_text(rule.every.total_seconds())
     return f"{rule.cron} {rule.zone}"
 
 
 def state_of(row: Schedule, now: datetime) -> str:
-    """How a schedule stands, in a word or two."""
+    """Return the state of a schedule in one or two words."""
     if row.taken_until is not None and row.taken_until > now:
         return "under way"
     if row.tries:
@@ -168,10 +168,10 @@ class ScheduleView:
     """A schedule as people see it.
 
     Attributes:
-        every_s, cron, zone: the rule, either an interval or a cron expression in a time zone.
-        rule: the same as one text.
-        format, products: of a report or an export.
-        problem: why the last run failed.
+        every_s, cron, zone: the rule: either an interval in seconds, or a cron expression with its time zone.
+        rule: the rule as text.
+        format, products: file format and products of a report or an export.
+        problem: the reason why the last run failed; empty if it did not fail.
     """
 
     number: int

@@ -1,4 +1,4 @@
-"""Actions of a person on the themes file, by command or in the dashboard; noted in the audit log.
+"""Actions of people on the themes file. The audit log records each. Used by the command and the dashboard.
 
 The file is edited as text, so that comments and the order of its lines stay.
 """
@@ -26,21 +26,21 @@ _LOCK = "themes file"
 _LOCK_S = 2.0
 _LONGEST_LINE = 110
 _PLAIN = re.compile(r"[\u4e00-\u9fff][\u4e00-\u9fffA-Za-z0-9]*(?:\.\.[\u4e00-\u9fffA-Za-z0-9]+)?")
-"""Terms that YAML reads as text without quotes."""
+"""Terms that need no quotes in YAML."""
 _ID = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _FILE_MODE = 0o644
 
 
 @dataclass(frozen=True, slots=True)
 class NewTheme:
-    """Names of a theme to add."""
+    """Chinese and English names of a theme to add."""
 
     zh: str
     en: str
 
     @classmethod
     def read(cls, zh: str | None, en: str | None) -> NewTheme:
-        """Return names as a person gives them. Raises InputError if one is missing."""
+        """Check the names that a person gave; `None` if there are none. Raises InputError if one is missing."""
         if not (zh and zh.strip() and en and en.strip()):
             raise InputError("a new theme needs its names in Chinese and in English")
         return cls(zh.strip(), en.strip())
@@ -49,14 +49,14 @@ class NewTheme:
 def adopt_term(
     store: Store, path: Path, category: str, theme: str, term: str, who: str, new: NewTheme | None = None
 ) -> None:
-    """Add a term to a theme of a themes file, and record it; if the file is not there, begin with the project's own.
+    """Add a term to a theme of a themes file, and record it. A missing file is made from the built-in themes.
 
     Args:
         theme: id of the theme.
-        new: adds the theme.
+        new: names of the theme, if it must be added first.
 
     Raises:
-        InputError, CatalogError: the term or the theme is wrong, or the file can't be changed; it stays as it is.
+        InputError, CatalogError: the term or theme is wrong, or the file can't be changed. The file stays as it is.
     """
     path = path.resolve()
     if path == Path(str(files("tasks.reading.judge"))).joinpath("themes.yaml").resolve():
@@ -76,7 +76,7 @@ def adopt_term(
 
 
 def _read(path: Path) -> tuple[str, int]:
-    """Return the text of a file, and the mode of its copy. Raises InputError."""
+    """Return the text of a file and its permission bits. Raises InputError."""
     try:
         text = path.read_bytes().decode("utf-8-sig")
         return text, stat.S_IMODE(path.stat().st_mode)
@@ -91,10 +91,10 @@ def _read(path: Path) -> tuple[str, int]:
 
 
 def add_term(text: str, category: str, theme: str, term: str, new: NewTheme | None = None) -> str:
-    """Return the text of a themes file with one more term.
+    """Return the text of a themes file with the term added.
 
     Raises:
-        InputError: the term is wrong or there already, or the theme is, or the text can't be edited like this.
+        InputError: the term or theme is wrong or exists already, or the layout of the text can't be edited.
     """
     problem = find_problem(term)
     if problem is not None:
@@ -166,7 +166,7 @@ def _value(node: Any, key: str) -> Any:
 
 
 def _end_of(node: Any) -> int:
-    """Return where the last value in a node ends: a mapping itself ends where the next token begins."""
+    """Return the place where the last value of a node ends. YAML's end of a mapping includes the blanks after it."""
     while not isinstance(node, yaml.ScalarNode) and node.value and not node.flow_style:
         node = node.value[-1][1] if isinstance(node, yaml.MappingNode) else node.value[-1]
     return int(node.end_mark.index)
@@ -177,7 +177,7 @@ def _insert(text: str, place: int, more: str) -> str:
 
 
 def _join_lines(text: str, place: int, lines: list[str], end: str) -> str:
-    """Insert lines behind the line of a place."""
+    """Insert lines after the line that contains a place."""
     here = text.find("\n", place)
     if here < 0:
         return f"{text.rstrip()}{end}{end.join(lines)}{end}"

@@ -1,4 +1,4 @@
-"""Archiving a theme of a product until it rises, by command or in the dashboard; noted in the audit log."""
+"""Archive a theme of a product until it rises. The audit log records it. Used by the command and the dashboard."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tasks.store.sql.database import Store
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThemeArchiving:
-    """A theme of a product after the action: whether it is archived until it rises."""
+    """A theme of a product after the action; `archived` is True if it is archived until it rises."""
 
     product: str
     theme: str
@@ -22,7 +22,7 @@ class ThemeArchiving:
 
     @property
     def sentence(self) -> str:
-        """The outcome in a sentence."""
+        """The outcome as a sentence."""
         theme = name_theme(self.theme)
         if self.archived:
             return translate(
@@ -32,7 +32,7 @@ class ThemeArchiving:
 
 
 def archive_theme(store: Store, product: str, theme: str, who: str, *, undo: bool = False) -> ThemeArchiving:
-    """Archive a theme of a product until it rises, or take it out of the archive.
+    """Archive a theme of a product until it rises, or take it out of the archive if `undo`.
 
     Args:
         theme: its id or a name.

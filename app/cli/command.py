@@ -1,4 +1,4 @@
-"""A command is a function that gets an `App` and returns a view, or yields views; they are printed here."""
+"""Make commands from functions that get an `App` and return or yield views, and print the views."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import click
 
 from app.cli.options import (
     db_option,
+    find_folder_of_up,
     json_option,
     lab_option,
-    left_by_up,
     person,
     settings_of,
     sites_option,
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from tasks.store.sql.database import Store
 
 _SHARED = ("db", "sites", "lab")
-"""Options that `App` keeps: a command does not get them as arguments."""
+"""Options that belong to `App`. A command does not get them as arguments."""
 
 
 @dataclass
 class App:
-    """What a command works with.
+    """The settings, the store and the options of a running command.
 
     Attributes:
         options: the values of `--db`, `--sites` and `--lab`.
-        exit_status: of the command after its view is printed: 1 the work failed, 2 the input was wrong.
+        exit_status: exit status of the command: 0 done, 1 the work failed, 2 the input was wrong.
     """
 
     context: click.Context
@@ -45,26 +45,26 @@ class App:
 
     @cached_property
     def settings(self) -> Settings:
-        """The settings, with the command's options over the environment."""
+        """The settings of the environment, overridden by the command's options."""
         return settings_of(**self.options)
 
     @cached_property
     def store(self) -> Store:
-        """The store, which must be there; opened on first use and closed with the command."""
+        """The existing store. It is opened at first use and closed when the command ends."""
         return self.context.with_resource(store_there(self.settings))
 
     def has_store(self) -> bool:
-        """Return False if the database would be a SQLite file that is not there."""
+        """Return False if the database is a SQLite file that does not exist."""
         path = sqlite_file(self.settings.database_url)
-        return path is None or path.is_file() or left_by_up(self.settings) is not None
+        return path is None or path.is_file() or find_folder_of_up(self.settings) is not None
 
     @property
     def who(self) -> str:
-        """The person who runs the command, for the audit log."""
+        """Name of the person who runs the command, for the audit log."""
         return person()
 
     def show(self, view: object) -> None:
-        """Print a view, or each view of an iterator as soon as it is there, as JSON one a line."""
+        """Print a view, or the views of an iterator one by one; their JSON takes one line each."""
         from app.cli.render import show
 
         views = view if isinstance(view, Iterator) else [view]
@@ -76,11 +76,11 @@ class App:
 def command(
     group: click.Group | None, name: str, *, db: bool = True, sites: bool = False, lab: bool = False
 ) -> Callable[[Callable[..., object]], click.Command]:
-    """Make a command of a function that gets an `App` and its own options, and returns or yields views to print.
+    """Return a decorator that makes a command from a function, which gets an `App` and its own options.
 
     Args:
-        group: the group that gets the command; `None`: a command by itself.
-        db, sites, lab: whether it has the options `--db`, `--sites` and `--lab`. `--json` is always added.
+        group: group of the command; `None` for a command without a group.
+        db, sites, lab: True to add the options `--db`, `--sites` and `--lab`. `--json` is always added.
     """
 
     def decorate(function: Callable[..., object]) -> click.Command:

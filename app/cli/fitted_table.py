@@ -1,6 +1,6 @@
-"""A table that fits its terminal: what matters least is left out and named below it, long texts end in an ellipsis.
+"""A table that fits its terminal. The least important columns are left out and named below; long texts are cut.
 
-Widths are counted as a terminal does: a Chinese character takes two columns.
+A Chinese character counts as two columns, as in a terminal.
 """
 
 from __future__ import annotations
@@ -17,21 +17,22 @@ from rich.text import Text
 from app.views.words import translate
 
 _BETWEEN = 3
-"""Characters that a column takes beside its cells."""
+"""Number of characters between two columns."""
 _SHORTEST = 16
-"""A text column is not cut below this."""
+"""Minimum width of a cut text column."""
 _FOLDED = 24
-"""Nor a column of folded texts."""
+"""Minimum width of a column of folded texts."""
 
 
 class FittedTable(Table):
-    """A table, laid out when it is printed and the width is known.
+    """A table whose columns are chosen when it is printed, as the width is known then.
 
     Args:
-        names: of its columns; one that ends in ">" folds its texts and takes what room is left.
-        numbers: which columns are numbers.
-        cells: rows of them.
-        least: the columns that matter least, the first of them first to be left out; then those on the right. The
+        names: names of the columns; a name that ends in ">" marks a column with folded texts that takes the rest of
+            the width.
+        numbers: True for columns of numbers.
+        cells: rows of cells.
+        least: the least important columns; the first is left out first. Then columns are left out from the right. The
             first column stays.
     """
 
@@ -54,8 +55,8 @@ class FittedTable(Table):
         ]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The table as it fits."""
-        kept = self._kept(options.max_width + 1)  # nothing stands behind the last column
+        """Yield the table in the width of the terminal."""
+        kept = self._fit(options.max_width + 1)  # the last column needs no space after it
         made = Table(title=self.title, box=box.SIMPLE_HEAD, title_justify="left", caption_justify="left")
         made.show_edge = False
         made.title_style = "bold"
@@ -74,8 +75,8 @@ class FittedTable(Table):
         yield from console.render(made, options)
         yield Text("")
 
-    def _kept(self, room: int) -> dict[int, int]:
-        """The columns that are shown, each with its width."""
+    def _fit(self, room: int) -> dict[int, int]:
+        """Return the widths of the shown columns, by number of the column."""
         kept = list(range(len(self._names)))
         for n in self._to_drop:
             if sum(self._least(k) + _BETWEEN for k in kept) <= room or len(kept) == 1:
@@ -92,7 +93,7 @@ class FittedTable(Table):
         return widths
 
     def _least(self, n: int) -> int:
-        """The fewest characters that a column says something with: a number is not cut."""
+        """Return the minimum width of a column. Numbers are not cut."""
         if self._numbers[n]:
             return self._wide[n]
         return min(self._wide[n], _FOLDED if self._folded[n] else _SHORTEST)
@@ -109,5 +110,5 @@ class FittedTable(Table):
 
 
 def _width(text: Text) -> int:
-    """Of the widest of its lines."""
+    """Return the width of the widest line of a text."""
     return max(map(cell_len, text.plain.split("\n")))

@@ -1,7 +1,7 @@
-"""Help of commands in the reader's language, wrapped by the width of its characters.
+"""Translate the help of commands, and wrap it by the width of its characters.
 
-A paragraph is one text of the catalog, so a docstring can be wrapped again without losing its translation. In a block
-after `\\b`, an indented line is code; two or more spaces divide it from a text about it.
+Each paragraph is one text of the catalog, so wrapping a docstring differently does not lose its translation. In a
+block after `\\b`, an indented line is code; two or more spaces separate it from a remark.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from app.views.words import translate
 
 _ENGLISH: WeakKeyDictionary[click.Command | click.Option, str] = WeakKeyDictionary()
 _PIECE = re.compile(r"\s+|[（「“]*(?:[^\s\u2e80-\uffef“”]+|[\u2e80-\uffef])[，。、；：？！）」”]*|.")
-"""Spaces, a word, or a Chinese character. Lines break between these, not after an opening or before a closing mark."""
+"""Spaces, a word, or a Chinese character with its marks. Lines may break between two of these."""
 
 
 class HelpFormatter(click.HelpFormatter):
-    """Help whose commands can be copied, and whose lines fit if a character takes two columns."""
+    """Formats help so that commands can be copied and lines with Chinese characters fit the width."""
 
     def write_text(self, text: str) -> None:
-        """Write paragraphs, indented."""
+        """Write indented paragraphs."""
         indent = " " * self.current_indent
         lines = wrap_paragraphs(text, self.width - self.current_indent)
         self.write("".join(f"{indent}{line}".rstrip() + "\n" for line in lines))
 
     def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
-        """Write terms with their texts beside them."""
+        """Write terms in one column and their texts in a second one."""
         rows = list(rows)
         start = min(max(map(measure_width, (first for first, _ in rows))), col_max) + col_spacing
         for first, second in rows:
@@ -47,17 +47,17 @@ class HelpFormatter(click.HelpFormatter):
                 self.write(f"{' ' * (start + self.current_indent)}{line}".rstrip() + "\n")
 
     def getvalue(self) -> str:
-        """Return the help with its commands as a shell finds them."""
+        """Return the help with its commands in the form that a shell finds."""
         return as_called(super().getvalue())
 
 
 def measure_width(text: str) -> int:
-    """Return the columns of a text in a terminal."""
+    """Return the number of columns that a text takes in a terminal."""
     return sum(2 if east_asian_width(one) in "WF" else 1 for one in text)
 
 
 def wrap_paragraphs(text: str, width: int) -> list[str]:
-    """Return the lines of a text. A paragraph that begins with `\\b` keeps its own."""
+    """Return the lines of a text. A paragraph that begins with `\\b` keeps its line breaks."""
     lines: list[str] = []
     for paragraph in text.split("\n\n"):
         if lines:
@@ -84,7 +84,7 @@ def _wrap(text: str, width: int) -> Iterator[str]:
 
 
 def translate_help(command: click.Command) -> click.Command:
-    """Put the help of a command, of its options and of the commands below it into the current language."""
+    """Translate the help of a command, its options and its subcommands into the current language."""
     command.help = change_texts(_get_english(command), translate)
     command.short_help = _shorten(command.help)
     for parameter in command.params:
@@ -97,7 +97,7 @@ def translate_help(command: click.Command) -> click.Command:
 
 
 def change_texts(text: str, change: Callable[[str], str]) -> str:
-    """Return a help text whose paragraphs and remarks were changed; its code is left as it is."""
+    """Apply `change` to the paragraphs and remarks of a help text, and leave its code unchanged."""
     blocks = inspect.cleandoc(text).split("\n\n")
     return "\n\n".join(_change_block(block, change) for block in blocks)
 
@@ -119,11 +119,11 @@ def _change_line(line: str, change: Callable[[str], str]) -> str:
 
 
 def _shorten(text: str) -> str | None:
-    """Return the first sentence of a Chinese help text. Click shortens an English one."""
+    """Return the first sentence of a Chinese help text, else `None`: click shortens English ones."""
     first, mark, _ = text.partition("\n\n")[0].partition("。")
     return first if mark else None
 
 
 def _get_english(described: click.Command | click.Option) -> str:
-    """Return the English help of a command or option that may have been translated before."""
+    """Return the English help of a command or option, even if it was translated before."""
     return _ENGLISH.setdefault(described, described.help or "")

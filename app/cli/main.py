@@ -1,4 +1,4 @@
-"""The command line: one module a group of commands; `main` turns errors into exit statuses."""
+"""The entry of the command line. `main` turns errors into exit statuses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RESEARCH = {
     "bench": "Measure one subject side by side.",
     "chaos": "Kill and cut off parts of a real cluster, and prove that nothing is lost.",
 }
-"""Commands of the distribution `reviewloop-research`, with their short help."""
+"""Short help of the commands of the distribution `reviewloop-research`, by name."""
 
 _MODULES = {
     **dict.fromkeys(("up", "run"), "crawl.run"),
@@ -33,21 +33,21 @@ _MODULES = {
     **{name: f"crawl.{name}" for name in ("demo", "lab")},
     **{name: f"people.{name}" for name in ("failed", "nodes", "schedule", "alerts")},
 }
-"""The module of a command below `app.cli`. Any other command has a module of its own name in `inspect`."""
+"""Modules of commands below `app.cli`. A command that is not listed is in the module of its name in `inspect`."""
 
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 
 class Commands(click.Group):
-    """Commands imported when they are called (each brings its own libraries), with our errors as exit statuses."""
+    """A group that imports a command when it is called, and turns our errors into exit statuses."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """In the order of the work, not of the alphabet."""
+        """Return the names of the commands in the order of the help."""
         return [name for names in GROUPS.values() for name in names]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name."""
+        """Return the command of this name, or `None`."""
         if cmd_name not in self.list_commands(ctx):
             return None
         if cmd_name in RESEARCH:
@@ -58,7 +58,7 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or name those like it: click itself knows only the commands that are loaded."""
+        """Find the command, or suggest similar names. Click itself knows only loaded commands."""
         try:
             return super().resolve_command(ctx, args)
         except click.exceptions.NoSuchCommand as error:
@@ -67,7 +67,7 @@ class Commands(click.Group):
             ) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands under the heading of their group."""
+        """Write the commands under the headings of their groups."""
         widest = max(map(len, self.list_commands(ctx)))
         for heading, names in GROUPS.items():
             room = formatter.width - widest - 6
@@ -75,7 +75,7 @@ class Commands(click.Group):
                 formatter.write_dl([(name.ljust(widest), _short_help(name, room)) for name in names])
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run the command; a wrong input ends with exit status 2, failed work with 1."""
+        """Run the command. Exit with status 2 for wrong input, with 1 if the work failed."""
         try:
             return super().invoke(ctx)
         except click.NoSuchOption as error:
@@ -114,7 +114,7 @@ def _research_command(name: str) -> click.Command:
 
 
 def _short_help(command: str, room: int) -> str:
-    """Return the first sentence about a command, from its source: importing them all takes seconds."""
+    """Return the first sentence of a command's help from its source, as importing all commands takes seconds."""
     if command in RESEARCH:
         missing = (
             "" if entry_points(group="reviewloop.commands", name=command) else translate("(not installed) ")
@@ -162,10 +162,10 @@ def cli(verbose: bool) -> None:
 
 
 def speak(context: click.Context, code: str | None) -> None:
-    """Use a language for the texts of the program and of click.
+    """Set the language of the program's and click's texts.
 
     Args:
-        code: `None`: the language of the environment.
+        code: code of the language; `None` for the language of the environment.
     """
     from app.run.settings import language_wanted, tell_gettext
 
@@ -186,7 +186,7 @@ def main() -> None:
     """Entry point. Exit status: 0 done, 1 the work failed, 2 the input was wrong."""
     collect_seldom()
     for stream in (sys.stdout, sys.stderr):
-        # A terminal that cannot show a character must not end the command.
+        # A character that the terminal can't show must not end the command.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     click.Context.formatter_class = HelpFormatter

@@ -1,4 +1,4 @@
-"""Names that a person gives: of sites and nodes. One that is not known is refused, with those near it."""
+"""Check names of sites and nodes that a person gives. An unknown name is refused with similar names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def check_site(tx: Transaction, settings: Settings, name: str | None) -> None:
-    """Look whether a site is in the catalog or in the store; None is no site. Raises InputError."""
+    """Raise InputError if a site is neither in the catalog nor in the store. `None` is accepted."""
     if name is None:
         return
     sites = settings.catalog().sites
@@ -22,7 +22,7 @@ def check_site(tx: Transaction, settings: Settings, name: str | None) -> None:
 
 
 def check_node(tx: Transaction, name: str | None) -> None:
-    """Look whether the store knows a node; None is no node. Raises InputError."""
+    """Raise InputError if the store does not know a node. `None` is accepted."""
     if name is None:
         return
     known = queue_queries.list_node_names(tx)

@@ -1,4 +1,4 @@
-"""Options that several commands share, and what they open."""
+"""Options that several commands share, and functions that open the store."""
 
 from __future__ import annotations
 
@@ -52,18 +52,18 @@ json_option = click.option(
 
 
 class DatabaseUnusable(ReviewloopError):
-    """The database cannot be opened."""
+    """The database can't be opened."""
 
 
 class ReadBy(click.ParamType[Any]):
-    """An option whose text is read by a function that raises InputError where it is wrong."""
+    """The type of an option that a function parses; the function raises InputError for a wrong text."""
 
     def __init__(self, name: str, read: Callable[[str], object]) -> None:
         self.name = name
         self._read = read
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Read the text; a wrong one is refused with what would be right."""
+        """Parse the text. A wrong one is refused with the function's message."""
         try:
             return self._read(value) if isinstance(value, str) else value
         except InputError as error:
@@ -84,7 +84,7 @@ def period_options(usual: str) -> Callable[[Callable[..., Any]], Callable[..., A
     """Add `--days`, `--from` and `--to` to a command, which gets a `PeriodChoice` as its argument `period`.
 
     Args:
-        usual: the number of days without these options, or "all".
+        usual: default number of days, or "all".
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -126,39 +126,39 @@ lab_option = click.option(
 
 @contextmanager
 def store_for_work(settings: Settings) -> Iterator[Store]:
-    """The store, begun where there is none yet, and brought to the newest schema.
+    """Open the store for a run. Create it if it does not exist, and upgrade it to the newest schema.
 
     Raises:
-        DatabaseUnusable: it cannot be opened, or is no database of ours.
+        DatabaseUnusable: it can't be opened, or is not a database of reviewloop.
     """
     from app.run.open_store import open_store
 
-    with _opened(settings, open_store) as store:
+    with _open(settings, open_store) as store:
         yield store
 
 
 @contextmanager
 def store_there(settings: Settings) -> Iterator[Store]:
-    """The store of commands that only read or change what is there: a missing SQLite file is an error.
+    """Open the existing store for a command that reads or changes its rows.
 
-    A cluster's store that `reviewloop up` left is served for as long as the block runs (`app.run.cluster.servers`).
+    The store of a cluster that `reviewloop up` started is served while the block runs (`app.run.cluster.servers`).
 
     Raises:
-        InputError: there is no such file.
-        WrongRevision: it has another version's schema: this one brings no database up.
-        DatabaseUnusable: it cannot be opened, or is no database of ours.
+        InputError: the SQLite file does not exist.
+        WrongRevision: the store has the schema of another version; it is not upgraded.
+        DatabaseUnusable: it can't be opened, or is not a database of reviewloop.
     """
     from app.run.open_store import open_store
 
-    with _found(settings) as found, _opened(found, partial(open_store, upgrade=False)) as store:
+    with _find_store(settings) as found, _open(found, partial(open_store, upgrade=False)) as store:
         store.patient = True
         yield store
 
 
 @contextmanager
-def _found(settings: Settings) -> Iterator[Settings]:
-    """Settings that name a store that is there. Raises InputError where there is none."""
-    path, folder = sqlite_file(settings.database_url), left_by_up(settings)
+def _find_store(settings: Settings) -> Iterator[Settings]:
+    """Yield settings with the URL of an existing store. Raises InputError if there is none."""
+    path, folder = sqlite_file(settings.database_url), find_folder_of_up(settings)
     if path is not None and path.is_file():
         if folder is not None:
             say(f"`reviewloop up` left another store here: --db {folder}", "dim")
@@ -173,14 +173,14 @@ def _found(settings: Settings) -> Iterator[Settings]:
             )
         yield settings
         return
-    from app.run.cluster.servers import serve_store  # it brings the servers
+    from app.run.cluster.servers import serve_store  # loads the servers
 
     with serve_store(folder, lambda text: say(text, "dim")) as address:
-        yield settings.with_(database_url=address)
+        yield settings.replace(database_url=address)
 
 
-def left_by_up(settings: Settings) -> Path | None:
-    """The folder of a cluster whose store is meant, if there is one: the one named, or the usual one."""
+def find_folder_of_up(settings: Settings) -> Path | None:
+    """Return the folder of a cluster's store, given or by default; `None` if there is no such store."""
     folder = DEFAULT_DATA if settings.database_url == DEFAULT_DATABASE else Path(settings.database_url)
     if "://" in str(folder) or not folder.is_dir():
         return None
@@ -191,22 +191,24 @@ def left_by_up(settings: Settings) -> Path | None:
 
 @contextmanager
 def store_to_fill(settings: Settings) -> Iterator[Store]:
-    """The store, begun where there is none yet; one that is there keeps its schema.
+    """Open the store. Create it if it does not exist, but do not upgrade an existing one.
 
     Raises:
-        WrongRevision: it has another version's schema.
-        DatabaseUnusable: it cannot be opened, or is no database of ours.
+        WrongRevision: the store has the schema of another version.
+        DatabaseUnusable: it can't be opened, or is not a database of reviewloop.
     """
     path = sqlite_file(settings.database_url)
-    new = path is not None and (not path.exists() or path.stat().st_size == 0) and not left_by_up(settings)
+    new = (
+        path is not None
+        and (not path.exists() or path.stat().st_size == 0)
+        and not find_folder_of_up(settings)
+    )
     with store_for_work(settings) if new else store_there(settings) as store:
         yield store
 
 
 @contextmanager
-def _opened(
-    settings: Settings, opened: Callable[[Settings], AbstractContextManager[Store]]
-) -> Iterator[Store]:
+def _open(settings: Settings, opened: Callable[[Settings], AbstractContextManager[Store]]) -> Iterator[Store]:
     with ExitStack() as stack:
         try:
             store = stack.enter_context(opened(settings))
@@ -216,7 +218,7 @@ def _opened(
 
 
 def _cannot_open(settings: Settings, error: StoreFailed) -> DatabaseUnusable:
-    """Return why a database cannot be opened, with its place and what would be right if that can be seen."""
+    """Return the error for a database that can't be opened, with its place and, if possible, a remedy."""
     path = sqlite_file(settings.database_url)
     if path is None:
         return DatabaseUnusable("the database cannot be opened: {error}", error=error)
@@ -234,11 +236,11 @@ def _cannot_open(settings: Settings, error: StoreFailed) -> DatabaseUnusable:
     return DatabaseUnusable("the database {path} cannot be opened: {error}", path=path, error=error)
 
 
-def in_groups(catalog: Catalog, groups: Sequence[str]) -> tuple[str, ...]:
-    """The sites of a catalog in these groups; all of them where none is named.
+def list_in_groups(catalog: Catalog, groups: Sequence[str]) -> tuple[str, ...]:
+    """Return the sites of a catalog in these groups, or all sites without groups.
 
     Raises:
-        InputError: there is none.
+        InputError: the groups have no site in the catalog.
     """
     sites = tuple(name for name, site in catalog.sites.items() if not groups or site.group in groups)
     if not sites:
@@ -253,20 +255,20 @@ def in_groups(catalog: Catalog, groups: Sequence[str]) -> tuple[str, ...]:
 
 
 def chosen_sites(catalog: Catalog, groups: Sequence[str], sites: Sequence[str]) -> tuple[str, ...] | None:
-    """The sites of a catalog that are in these groups or named; None where neither is given.
+    """Return the sites of a catalog that are named or in these groups; `None` if neither are given.
 
     Raises:
-        InputError: a site is not in the catalog, or no site in the groups.
+        InputError: a site is not in the catalog, or the groups have no site in it.
     """
     if not groups and not sites:
         return None
     check_known(catalog, sites)
-    chosen = {*sites, *(in_groups(catalog, groups) if groups else ())}
+    chosen = {*sites, *(list_in_groups(catalog, groups) if groups else ())}
     return tuple(site for site in catalog.sites if site in chosen)
 
 
 def check_known(catalog: Catalog, sites: Iterable[str]) -> None:
-    """Raises InputError where a site is not in the catalog."""
+    """Raise InputError if a site is not in the catalog."""
     for site in sites:
         if site not in catalog.sites:
             raise InputError.unknown(
@@ -275,7 +277,7 @@ def check_known(catalog: Catalog, sites: Iterable[str]) -> None:
 
 
 def warn_without_contact(settings: Settings) -> None:
-    """Warn where the real web is crawled and the User-Agent names nobody to write to."""
+    """Warn if the real web is crawled and the User-Agent has no contact."""
     if settings.lab is None and not settings.contact:
         say(
             "No contact is given: set REVIEWLOOP_CONTACT to an address or page where sites can reach you "
@@ -285,25 +287,25 @@ def warn_without_contact(settings: Settings) -> None:
 
 
 def person() -> str:
-    """The person who runs this command, for the audit log."""
+    """Return the name of the person who runs this command, for the audit log."""
     try:
         name = pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:  # a container's user need have no name
+    except KeyError:  # the user of a container may have no name
         name = str(os.getuid())
     return f"{name}, command line"
 
 
 def database_hint() -> str:
-    """Return the option `--db` as it was given to this command, to be repeated in a suggestion; empty if it was not."""
+    """Return the option `--db` of this command, to repeat it in a suggestion; empty if it was not given."""
     context = click.get_current_context(silent=True)
     given = context.params if context is not None else {}
-    folder = given.get("data")  # of `up`, whose store is there
+    folder = given.get("data")  # the folder with the store of `up`
     db = given.get("db") or (folder if folder != DEFAULT_DATA else None)
     return f" --db {db}" if db else ""
 
 
 def settings_of(db: str | None = None, sites: str | None = None, **options: Any) -> Settings:
-    """Settings from the environment with a command's options over them, and those before it. Raises InputError."""
+    """Return the environment's settings, overridden by options of the command and the program. Raises InputError."""
     context = click.get_current_context(silent=True)
     before = context.find_root().params if context is not None else {}
     options |= {
@@ -317,14 +319,14 @@ def settings_of(db: str | None = None, sites: str | None = None, **options: Any)
 
 
 def keyword_list(keywords: str | None, aliases: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
-    """The words of `--keywords`; empty where it was not given.
+    """Return the words of `--keywords`; empty if it was not given.
 
     Raises:
-        InputError: there is no word in it, or it (or `--alias`) comes with more than one name.
+        InputError: `--keywords` has no word, or it or `--alias` is given with several names.
     """
     if (keywords is not None or aliases) and len(names) != 1:
         raise InputError("--keywords and --alias belong to one name; {n} are given", n=len(names))
-    from splitter.normalize import split_words  # it brings the lexicon, which few commands need
+    from splitter.normalize import split_words  # loads the lexicon, which few commands need
 
     words = split_words(keywords or "")
     if keywords is not None and not words:

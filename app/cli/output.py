@@ -1,4 +1,4 @@
-"""Printing: JSON, tables and messages. Whatever comes from the web is made harmless for a terminal first."""
+"""Print JSON, tables and messages. Texts from the web are made harmless for a terminal first."""
 
 from __future__ import annotations
 
@@ -27,40 +27,40 @@ from app.views.moments import clock_text
 from splitter.errors import Message
 
 _WIDTH_OF_FILES = 160
-"""Columns of a table that goes to a file or a pipe, where COLUMNS does not say otherwise."""
+"""Width of a table in a file or a pipe if COLUMNS is not set."""
 
 T = TypeVar("T")
 Cell = str | int | float | Text | None
 
 WHOLE = re.compile(r"(?:^|[^`])\breviewloop [a-z]|https?://")
-"""Lines that are not broken, so that their commands and addresses can be copied."""
+"""Pattern of lines that are not broken, so that their commands and addresses can be copied."""
 
 
 class Output(Console):
-    """On a terminal sentences break between words; a line with a command or an address stays whole (`WHOLE`).
+    """A console that breaks lines between words, but not lines with a command or an address (`WHOLE`).
 
-    In a file or a pipe they break only where COLUMNS says how wide it is.
+    In a file or a pipe it breaks lines only if COLUMNS is set.
     """
 
     width_is_given = False
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Return a text ready to print, with its commands as a shell finds them."""
+        """Return a text with its commands in the form that a shell finds."""
         return super().render_str(as_called(text), **options)
 
     def print(self, *objects: Any, soft_wrap: bool | None = None, **options: Any) -> None:
-        """As `Console.print`."""
+        """Print as `Console.print` does, with the line breaks of this class."""
         whole = any(not isinstance(one, str | Text) or WHOLE.search(str(one)) for one in objects)
         soft = (whole or not (self.is_terminal or self.width_is_given)) if soft_wrap is None else soft_wrap
         super().print(*objects, soft_wrap=soft, **options)
 
 
 messages = Output(stderr=True, markup=False, emoji=False, highlight=False)
-"""Standard error: messages, logs and live progress, which must share one console."""
+"""Console on standard error, shared by messages, logs and live progress."""
 
 
-def printed() -> Console:
-    """Standard output, for people."""
+def make_console() -> Console:
+    """Return a console on standard output for texts for people."""
     console = Output(markup=False, emoji=False, highlight=False)
     if not console.is_terminal:
         console.width = get_terminal_size((_WIDTH_OF_FILES, 0)).columns
@@ -69,12 +69,12 @@ def printed() -> Console:
 
 
 def print_json(document: Any, *, indent: int | None = 2) -> None:
-    """Print a document: dataclasses as objects, times as ISO 8601. Without an indent it is one line."""
+    """Print a document as JSON: dataclasses as objects, times in ISO 8601. Without an indent it takes one line."""
     click.echo(json.dumps(document, ensure_ascii=False, indent=indent, default=plain))
 
 
 def plain(value: Any) -> Any:
-    """A value JSON has no type for, as one it has. Raises TypeError."""
+    """Convert a value without a JSON type to one with a JSON type. Raises TypeError if that is not possible."""
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in fields(value)}
     if isinstance(value, Message):
@@ -97,7 +97,7 @@ def plain(value: Any) -> Any:
 
 
 def say(text: str, style: str = "") -> None:
-    """A message, on standard error."""
+    """Print a message on standard error."""
     messages.print(shown(text), style=style)
 
 
@@ -108,11 +108,10 @@ def table(
     caption: str = "",
     least: Sequence[str] = (),
 ) -> Table:
-    """A table that fits its terminal (`app.cli.fitted_table`); columns whose cells are numbers are aligned right.
+    """Return a table that fits its terminal (`app.cli.fitted_table`), with columns of numbers aligned right.
 
     Args:
-        columns: their names; one that ends in ">" folds its texts and takes what room is left.
-        least: the columns that matter least, the first of them first to be left out; then those on the right.
+        columns, least: see `names` and `least` of `FittedTable`.
     """
     cells = [list(row) for row in rows]
     numbers = [any(isinstance(row[n], int | float) for row in cells) for n in range(len(columns))]
@@ -127,13 +126,13 @@ def table_of(
     title: str = "",
     least: Sequence[str] = (),
 ) -> Table:
-    """A table of rows, each column with what it shows of a row; `least` as in `table`."""
+    """Return a table of rows. Each column has a function that returns its cell for a row; `least` as in `table`."""
     cells = ([show(row) for show in columns.values()] for row in rows)
     return table(tuple(columns), cells, title, least=least)
 
 
 def cell(value: Cell) -> Text:
-    """A value as it stands in a table; None is a dash."""
+    """Return a value as the cell of a table; `None` gives a dash."""
     if isinstance(value, Text):
         return value
     if value is None:
@@ -144,28 +143,28 @@ def cell(value: Cell) -> Text:
 
 
 def short(text: str, most: int) -> str:
-    """The beginning of a text on one line."""
+    """Return a text on one line, cut after `most` characters."""
     line = " ".join(text.split())
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
 def percent(share: float | None) -> str | None:
-    """A share in [0, 1] as a whole percentage."""
+    """Return a share in [0, 1] as a whole percentage; `None` if it is unknown."""
     return None if share is None else f"{share:.0%}"
 
 
 def ago(then: datetime | None, now: datetime) -> str | None:
-    """How long ago something was."""
+    """Return the time since a moment as text; `None` if there is no moment."""
     return None if then is None else f"{seconds(max(0.0, (now - then).total_seconds()))} ago"
 
 
 def clock(moment: datetime | None) -> str | None:
-    """Return the clock time of a moment, to the second; `None` if there is none."""
+    """Return the clock time of a moment to the second; `None` if there is no moment."""
     return None if moment is None else clock_text(moment)
 
 
 def set_up_logging(verbose: bool, *, as_json: bool = False) -> None:
-    """Warnings (with `verbose`: information too) to standard error, in step with live progress."""
+    """Log warnings, with `verbose` also information, on standard error without disturbing live progress."""
     handler: logging.Handler
     if as_json:
         handler = logging.StreamHandler(messages.file)
@@ -180,6 +179,6 @@ def set_up_logging(verbose: bool, *, as_json: bool = False) -> None:
         handlers=[handler],
         force=True,
     )
-    # They log every sweep that came late by a moment.
+    # It logs every sweep that is a moment late.
     for chatty in ("apscheduler", "alembic"):
         logging.getLogger(chatty).setLevel(logging.ERROR)

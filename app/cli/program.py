@@ -1,4 +1,4 @@
-"""The commands by name, and the program as a shell finds it."""
+"""Names of the commands, and the word that starts the program in a shell."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ GROUPS = {
     "Cluster": ("up", "migrate", "nodes", "control", "schedule", "verify"),
     "Research": ("lab", "simulate", "balance", "bench", "chaos"),
 }
-"""Names of the commands by their heading in `--help`."""
+"""Names of the commands by heading in `--help`."""
 
 _COMMAND = re.compile(rf"(?<![\w./-])reviewloop (?=(?:{'|'.join(chain(*GROUPS.values()))})\b)")
 
@@ -42,7 +42,7 @@ def program(*, from_anywhere: bool = False) -> str:
     """Return the word that starts this program in a shell: `reviewloop` if it is on the PATH, else its path.
 
     Args:
-        from_anywhere: the path does not depend on the current folder.
+        from_anywhere: True for a path that works in any folder.
     """
     called, found = sys.argv[0], shutil.which("reviewloop")
     if Path(called).name != "reviewloop" or (found and os.path.realpath(found) == os.path.realpath(called)):
@@ -51,5 +51,5 @@ def program(*, from_anywhere: bool = False) -> str:
 
 
 def as_called(text: str, *, from_anywhere: bool = False) -> str:
-    """Return the text with its commands as a shell finds them (`program`)."""
+    """Return a text with `reviewloop` replaced by the word that a shell finds (`program`)."""
     return _COMMAND.sub(lambda _: f"{program(from_anywhere=from_anywhere)} ", text)

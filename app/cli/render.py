@@ -1,4 +1,4 @@
-"""Printing a view: its fields as JSON, or the text that its type registered with `text`."""
+"""Print a view: its fields as JSON, or the text that is registered for its type with `text`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from app.cli.fitted_table import FittedTable
-from app.cli.output import WHOLE, cell, messages, print_json, printed
+from app.cli.output import WHOLE, cell, make_console, messages, print_json
 from app.cli.program import as_called
 from app.files.harmless import shown
 from app.views.fields import STYLE_OF, label, list_columns
@@ -24,11 +24,11 @@ from app.views.fields import STYLE_OF, label, list_columns
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A line with a name in front of it.
+    """A line with a name before its text.
 
     Attributes:
-        style, rest: of the name, and of the text.
-        width: of the name.
+        style, rest: styles of the name and the text.
+        width: width of the name in characters.
     """
 
     name: str
@@ -40,20 +40,20 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The view of a change: what JSON has, and one sentence for people."""
+    """The view of a change: a document for JSON, and one sentence for people."""
 
     document: Mapping[str, Any]
     message: str
 
 
 class LinesView:
-    """A view of which JSON has several objects, one a line: its `lines`."""
+    """A view that gives several JSON objects, one per line: its `lines`."""
 
     lines: Iterable[object]
 
 
 class AsideView:
-    """A view whose text goes to standard error: what the command makes is elsewhere, or still to come."""
+    """A view whose text goes to standard error, as the command's result is a file or comes later."""
 
 
 _BARS = " ▁▂▃▄▅▆▇█"
@@ -63,7 +63,7 @@ Part = str | Text | Table | Padding | Fact
 
 @singledispatch
 def text(view: object) -> Iterator[Part]:
-    """Yield the parts of a view for people, one below the other."""
+    """Yield the parts of a view for people, from top to bottom."""
     raise TypeError(f"{type(view).__name__} has no text")
 
 
@@ -76,17 +76,17 @@ def show(view: object, *, as_json: bool, is_line: bool = False) -> None:
     """Print a view on standard output.
 
     Args:
-        is_line: print its JSON on one line.
+        is_line: True to print the JSON on one line.
     """
     if not as_json:
-        print_parts(messages if isinstance(view, AsideView) else printed(), text(view))
+        print_parts(messages if isinstance(view, AsideView) else make_console(), text(view))
         return
     for one in view.lines if isinstance(view, LinesView) else (view,):
         print_json(one.document if isinstance(one, Done) else one, indent=None if is_line else 2)
 
 
 def print_parts(out: Console, parts: Iterable[Part]) -> None:
-    """Print parts one below the other, with commands as a shell finds them."""
+    """Print parts from top to bottom, with commands in the form that a shell finds."""
     for part in parts:
         if isinstance(part, Fact):
             _print_fact(out, part)
@@ -99,7 +99,7 @@ def print_parts(out: Console, parts: Iterable[Part]) -> None:
 
 
 def _print_fact(out: Console, fact: Fact) -> None:
-    """Print a name with its text, which goes on behind the name if it is long."""
+    """Print a name with its text. The following lines of a long text are indented by the name's width."""
     what = fact.text
     if isinstance(what, str):
         what = Text(as_called(what), style=fact.rest)
@@ -111,7 +111,7 @@ def _print_fact(out: Console, fact: Fact) -> None:
 
 
 def lay_out(part: Part) -> RenderableType:
-    """Return a part as it stands on a live display."""
+    """Return a part in the form for a live display."""
     if isinstance(part, Fact):
         return _lay_out_fact(part, part.text if isinstance(part.text, Text) else Text(as_called(part.text)))
     return Text(as_called(part)) if isinstance(part, str) else part
@@ -136,9 +136,9 @@ def table(
     """Return a table with a column for each field that some row has a value in.
 
     Args:
-        fields: names of fields, in order; one that ends in ">" folds its text and takes what room is left.
-        least: the fields that matter least, the first of them first to be left out; then those on the right.
-        now: moments near it are shown by their distance from it.
+        fields: names of fields in order, separated by spaces; ">" as for `names` of `FittedTable`.
+        least: as for `FittedTable`, separated by spaces.
+        now: if given, moments near it are shown relative to it.
     """
     columns = list_columns(list(rows), fields, now)
     cells = [map(_style, column.texts, column.values) for column in columns]
@@ -161,7 +161,7 @@ def _style(text: str | None, value: object) -> Text:
 
 
 def draw_trend(weeks: Sequence[int]) -> str:
-    """Return a bar for each two weeks, the highest one as high as a line."""
+    """Return a line of bars, one for every two weeks, scaled to the highest."""
     pairs = [sum(weeks[at : at + 2]) for at in range(0, len(weeks), 2)]
     top = max(pairs, default=0)
     return "".join(_BARS[math.ceil(n * (len(_BARS) - 1) / top)] for n in pairs) if top else ""

@@ -1,4 +1,4 @@
-"""The queues, the coverage and the nodes, as several commands show them."""
+"""Tables of queues, coverage and nodes that several commands show."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LEAST_NODE_FIELDS = "attempts_per_s kinds paused free permit_address waiting ex
 
 
 def queue_line(queues: Mapping[str, int], *, all_of_them: bool = True) -> Text:
-    """Queues in one line, in the order of the loop."""
+    """Return the queues as one line, in the order of the loop."""
     parts = [
         Text(f"{translate(name)} {n:,}", style=STYLE_OF.get(name, "") if n else "dim")
         for name, n in queues.items()
@@ -28,7 +28,7 @@ def queue_line(queues: Mapping[str, int], *, all_of_them: bool = True) -> Text:
 
 
 def coverage_text(of: Coverage | None) -> str | None:
-    """Return the share of the reachable hits that is stored, with the sources of their number; `None`: not known."""
+    """Return the share of the reachable hits that are stored, with the sources of the count; `None` if unknown."""
     if of is None or of.share is None:
         return None
     counts = format_counts(dict(sorted(of.rests_on.items())))

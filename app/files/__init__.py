@@ -1,1 +1,1 @@
-"""Files of rows, written and read: csv, JSON, xlsx, Parquet."""
+"""Read and write files of rows: CSV, JSON, xlsx, Parquet."""

@@ -1,4 +1,4 @@
-"""Rows of a dataclass in, bytes out: CSV, JSON lines, JSON, XLSX or Parquet; memory does not grow with the rows."""
+"""Write rows of a dataclass as CSV, JSON lines, JSON, XLSX or Parquet, in memory that does not grow with the rows."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from tasks.worker.pseudonyms import Pseudonyms
 
 _OWNER_ONLY = 0o600
 LIST_MARK = " | "
-"""Between the values of a list in a cell; clauses of texts have commas and semicolons of their own."""
+"""Separator of the values of a list in a cell. The values themselves may contain commas and semicolons."""
 _ROWS_AT_ONCE = 1_000
 _ROWS_A_GROUP = 20_000
-"""Rows of a Parquet file that are held in memory before they are written."""
+"""Number of rows in a group of a Parquet file, which is held in memory until it is written."""
 
 # Characters that make a spreadsheet read a cell as a formula, full-width ones too, also behind blanks.
 _FORMULA = frozenset("=+-@＝＋－＠\t\r\n")
 
 _READ_FIRST = ("body", "day")
-"""Columns that a sheet begins with."""
+"""Names of the first columns of a sheet."""
 _WRAPPED = frozenset({"body", "why", "suggestion", "errors", "last_head", "theme_quotes"})
 _WIDTH, _WIDTH_OF = 14, {datetime: 20, date: 12, int: 10, float: 10, bool: 10}
 _WIDTHS = {"body": 60, "page_title": 30, "title": 30, "url": 40, "last_url": 40, "why": 40, "suggestion": 40}
@@ -54,7 +54,7 @@ ENDINGS: Mapping[str, str] = MappingProxyType(
         ".parquet": "parquet",
     }
 )
-"""The format of a file by the ending of its name."""
+"""Formats by the ending of a file name."""
 
 FORMATS = tuple(dict.fromkeys(ENDINGS.values()))
 BINARY = ("xlsx", "parquet")
@@ -67,11 +67,11 @@ MEDIA_TYPES: Mapping[str, str] = MappingProxyType(
         "parquet": "application/vnd.apache.parquet",
     }
 )
-"""The content type of each format."""
+"""Content types by format."""
 
 
 def format_of(name: str, endings: Mapping[str, str] = ENDINGS) -> str:
-    """Return the format of a file by its name. Raises InputError if its ending is unknown."""
+    """Return the format that the ending of a file name stands for. Raises InputError for an unknown ending."""
     ending = Path(name).suffix.lower()
     if ending not in endings:
         known = ", ".join(endings)
@@ -94,14 +94,14 @@ def write_rows(rows: Iterable[object], record: type, form: str, out: IO[bytes]) 
     CSV and XLSX are for spreadsheets: their columns are named in the current language.
 
     Args:
-        rows: of `record`.
-        record: a dataclass of texts, numbers, days, aware times and tuples of texts, None among them; its fields are
-            the columns.
+        rows: instances of `record`.
+        record: a dataclass whose fields become the columns. They may be texts, numbers, days, aware times, tuples of
+            texts, or `None`.
         form: one of `FORMATS`.
-        out: need not be seekable.
+        out: stream to write to; it need not be seekable.
 
     Raises:
-        InputError: Parquet, and what writes it is not installed.
+        InputError: the format is Parquet, and the library for it is not installed.
     """
     writers: Mapping[str, Callable[[Iterable[object], type, IO[bytes]], int]] = {
         "csv": _write_csv,
@@ -113,25 +113,25 @@ def write_rows(rows: Iterable[object], record: type, form: str, out: IO[bytes]) 
     return writers[form](rows, record, out)
 
 
-def pseudonymised(rows: Iterable[ReviewRow], pseudonyms: Pseudonyms | None) -> Iterable[ReviewRow]:
-    """Return rows with pseudonyms of their authors, or as they are without `pseudonyms`."""
+def pseudonymise_rows(rows: Iterable[ReviewRow], pseudonyms: Pseudonyms | None) -> Iterable[ReviewRow]:
+    """Return rows with authors replaced by pseudonyms; `None` leaves the authors as they are."""
     if pseudonyms is None:
         return rows
     return (replace(row, author=pseudonyms.of(row.site, row.author or "")) for row in rows)
 
 
 def check_format(form: str) -> None:
-    """Look whether what writes a format is there. Raises InputError."""
+    """Raise InputError if the library that writes a format is not installed."""
     if form == "parquet":
         _arrow()
 
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write that takes its name only when the block has ended well; a device or pipe is written to as it is.
+    """Open a file that gets its name only if the block ends without error. A device or pipe is written to directly.
 
     Raises:
-        InputError: it cannot be written there.
+        InputError: the file cannot be written.
     """
     try:
         if path.exists() and not stat.S_ISREG(path.stat().st_mode):
@@ -154,7 +154,7 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
 
 
 def columns(record: type) -> dict[str, type]:
-    """The columns of a dataclass: name and type (str, bool, int, float, date, datetime, tuple of str) of each."""
+    """Return the columns of a dataclass: type (str, bool, int, float, date, datetime, tuple of str) by name."""
     hints = get_type_hints(record)
     return {
         field.name: next(
@@ -169,14 +169,14 @@ def _is_list(kind: object) -> bool:
 
 
 def _list_cell(name: str, values: Sequence[str] | None) -> str | None:
-    """Return the cell of a column of lists; themes have their names for people."""
+    """Return a list as one cell. Themes are shown by their names."""
     if values is None:
         return None
     return LIST_MARK.join(map(name_theme, values) if name == "themes" else values)
 
 
 def _values(record: type) -> Callable[[object], tuple[Any, ...]]:
-    """A function from a row to its values, in the order of the columns."""
+    """Return a function that gives the values of a row in the order of the columns."""
     names = [field.name for field in fields(record)]
     return attrgetter(*names) if len(names) > 1 else lambda row: (getattr(row, names[0]),)
 
@@ -188,7 +188,7 @@ def _list_blocks(rows: Iterable[object], record: type, size: int) -> Iterator[li
 
 
 def _heading(name: str) -> str:
-    """Return the name of a column; in English it is the one that programs know."""
+    """Return the heading of a column: the field's name in English, its translation in other languages."""
     return name if language() == "en" else label(name)
 
 
@@ -243,7 +243,7 @@ def _write_jsonl(rows: Iterable[object], record: type, out: IO[bytes]) -> int:
 
 
 def _write_json(rows: Iterable[object], record: type, out: IO[bytes]) -> int:
-    """One document: an array of objects."""
+    """Write one JSON document: an array of objects."""
     n = 0
     out.write(b"[")
     for some in _json_objects(rows, record):
@@ -269,7 +269,7 @@ def _write_xlsx(rows: Iterable[object], record: type, out: IO[bytes]) -> int:
 
 
 def _sheet_cell(row: object, name: str) -> Any:
-    """Return the value of a cell: times by the clock that people see, and none for a date without one."""
+    """Return the value of a cell. Times are in the zone of clock times; a date without a clock time shows none."""
     value = getattr(row, name)
     if isinstance(value, tuple):
         return _list_cell(name, value)
@@ -307,7 +307,7 @@ def _write_parquet(rows: Iterable[object], record: type, out: IO[bytes]) -> int:
 
 
 def _storable(column: Sequence[Any], kind: type) -> Sequence[Any]:
-    """Values of a column as Parquet has them: texts without lone surrogates, times in UTC."""
+    """Return the values of a column as Parquet can store them: texts without lone surrogates, times in UTC."""
     if kind is str:
         return [one and one.encode(errors="replace").decode() for one in column]
     if _is_list(kind):

@@ -1,4 +1,4 @@
-"""Text of strangers made harmless for a terminal or a log: no escape sequence, no turned direction, no new line."""
+"""Make strangers' text harmless for a terminal or a log: no escape sequences, direction marks or line breaks."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import logging
 import unicodedata
 from urllib.parse import urlsplit
 
-# Marks that turn the direction of what follows (Unicode UAX 9), and with it what a line seems to say.
+# Marks that reverse the direction of the text behind them (Unicode UAX 9), so that a line reads differently.
 _DIRECTION = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _HARMFUL = ("Cc", "Cs", "Zl", "Zp")
 """Categories: controls (C0 and C1), lone surrogates, separators of lines and paragraphs."""
 
 
 def shown(text: str) -> str:
-    """Text without control and direction characters; line feeds and tabs stay."""
+    """Return a text without control and direction characters. Line feeds and tabs stay."""
     if text.isprintable():
         return text
     return "".join(
@@ -22,12 +22,12 @@ def shown(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    r"""The same on one line, line feeds and tabs written as \n and \t."""
+    r"""Return a text as `shown` does, on one line: line feeds and tabs are written as \n and \t."""
     return shown(text.replace("\n", "\\n").replace("\t", "\\t"))
 
 
 def web_link(url: str) -> str:
-    """Return an address that may be a link (http or https), else an empty text."""
+    """Return an address if it may be a link (http or https), else an empty text."""
     try:
         return url if urlsplit(url).scheme in ("http", "https") else ""
     except ValueError:
@@ -39,12 +39,12 @@ def _harmful(char: str) -> bool:
 
 
 class HarmlessFormatter(logging.Formatter):
-    """Writes a log record on one line; the traceback under it is our own, but for the message of the error."""
+    """Writes a log record on one line. A traceback follows with its line breaks, its error message made harmless."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
-        """Format as the base class, on one line."""
+        """Format a message as the base class does, on one line."""
         return one_line(super().formatMessage(record))
 
     def formatException(self, ei: object) -> str:  # noqa: N802
-        """Format as the base class, without characters that could steer a terminal."""
+        """Format a traceback as the base class does, without characters that could control a terminal."""
         return shown(super().formatException(ei))  # type: ignore[arg-type]

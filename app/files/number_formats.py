@@ -1,4 +1,4 @@
-"""Numbers of a sheet as a person sees them, by the format of their cells (ECMA-376, part 1, 18.8.30 and 18.8.31)."""
+"""Show numbers of a sheet as Excel does, by the format of their cells (ECMA-376, part 1, 18.8.30 and 18.8.31)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BUILT_IN = {
     46: "[h]:mm:ss",
     **dict.fromkeys((*range(14, 23), *range(27, 37), 45, 47, *range(50, 59)), _DATE),
 }
-"""Formats by their numbers, with the dates of Chinese Excel. All others show a number as it is."""
+"""Built-in formats by number, including the date formats of Chinese Excel. Other built-in ones change nothing."""
 LONGEST_FORMAT = 255
 _TOKEN = re.compile(
     r'"(?P<quoted>[^"]*+)"?|\\(?P<escaped>.)|\[(?P<brackets>[^\]]*+)\]?|[_*].|General|(?P<sign>.)',
@@ -32,22 +32,22 @@ _TOKEN = re.compile(
 _GENERAL = "General"
 _DIGITS = "0#?"
 _OTHER_FORMS = "/Ee@"
-"""Signs of fractions, powers of ten and texts."""
+"""Signs of fractions, powers of ten and texts. A pattern with one of them is not applied."""
 _DATE_SIGNS = frozenset("ymdhsYMDHS")
 _MOST_DECIMALS = 30
 _PRECISE = Context(prec=60)
 _MOST_PERCENTS = 2
 _EXACT = 1e15
-"""Excel stores 15 digits."""
+"""Largest number shown by its format. Excel stores 15 digits."""
 
 
 class Section(NamedTuple):
-    """A pattern of numbers.
+    """One pattern of a number format.
 
     Attributes:
-        tokens: signs of the pattern, each alone, and literal texts, which begin with a quote.
-        is_plain: it shows a number as it is.
-        is_date, is_duration: it shows a time; hours and minutes of a duration may exceed a day.
+        tokens: the signs of the pattern one by one, and its literal texts, which begin with a quote.
+        is_plain: True if it shows a number unchanged.
+        is_date, is_duration: True if it shows a point in time or a duration, which may exceed a day.
     """
 
     tokens: tuple[str, ...]
@@ -58,7 +58,7 @@ class Section(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def sections(code: str) -> tuple[Section, ...]:
-    """Return the patterns of a format: for positive numbers, for negative ones and for zero, as far as it has them."""
+    """Return the one to three patterns of a format: for positive numbers, negative numbers and zero."""
     parts: list[list[str]] = [[]]
     for match in _TOKEN.finditer(code[:LONGEST_FORMAT]):
         quoted, escaped, brackets, sign = match.group("quoted", "escaped", "brackets", "sign")
@@ -76,7 +76,7 @@ def sections(code: str) -> tuple[Section, ...]:
 
 
 def _literal(brackets: str) -> str:
-    """Return what brackets show: a currency; or hours, minutes and seconds of a duration; no colours and languages."""
+    """Return the text that brackets stand for: a currency or a part of a duration; empty for a colour or language."""
     if brackets.startswith("$"):
         return '"' + brackets[1:].partition("-")[0]
     if brackets and set(brackets.casefold()) <= set("hms"):
@@ -95,7 +95,7 @@ def _section(tokens: list[str]) -> Section:
 
 
 def show_number(value: float, code: str) -> str:
-    """Return the text of a number in a format that is none of a date."""
+    """Return the text of a number in a format that is not a date format."""
     patterns = sections(code)
     pattern = patterns[0]
     if value < 0 and len(patterns) > 1:
@@ -122,7 +122,7 @@ def _show_plain(value: float) -> str:
 
 
 def _fill(tokens: tuple[str, ...], number: Decimal) -> Iterator[str]:
-    """Yield the texts of a pattern that is filled with a number, which is not negative."""
+    """Yield the parts of a pattern filled with a number, which must not be negative."""
     signs = "".join(token for token in tokens if len(token) == 1)
     before, _, after = "".join(sign for sign in signs if sign in _DIGITS + ".,").partition(".")
     whole = before.rstrip(",")

@@ -1,7 +1,6 @@
-"""Tables that people have: CSV with commas, semicolons or tabs, in today's and older encodings, and xlsx.
+"""Read tables from CSV files (comma, semicolon or tab; current and older encodings) and from xlsx files.
 
-They are read as a stream: a file of any length takes the memory of a few of its rows. Only the shared texts of a
-workbook are in memory.
+Files are read as a stream, so memory holds only a few rows. Only a workbook's shared texts are stored completely.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import BinaryIO, TextIO
 
-from app.files.text_files import LONGEST_LINE, opened_text, read_lines
+from app.files.text_files import LONGEST_LINE, open_text, read_lines
 from app.files.visible_text import strip_unseen
 from app.files.xlsx_reader import MOST_COLUMNS, MOST_UNPACKED, Sheet, Workbook
 from splitter.errors import InputError, Message
@@ -21,9 +20,9 @@ from tasks.reading.file_encoding import Encoding, encoding_of, head_of
 _DELIMITERS = ",;\t，；"
 _ZIP, _OLD_EXCEL = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 _SAMPLE = 1 << 16
-"""Number of characters that are enough to find the delimiter of a text."""
+"""Number of characters read to find the delimiter of a text."""
 _MOST_READ_AGAIN = 50_000_000
-"""Maximum number of characters that are read again because quotes are never closed."""
+"""Maximum number of characters read a second time because a quote is never closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +30,14 @@ class TableRow:
     """A row that is not empty.
 
     Attributes:
-        line: of the file, or row of the sheet, from 1; where a cell spans lines, its last.
+        line: its line in the file or row in the sheet, from 1; the last line if it spans several.
     """
 
     line: int
     cells: tuple[str, ...]
 
     def cell(self, place: int) -> str:
-        """Return the cell of a column; empty if the row is shorter."""
+        """Return the cell at a place; empty if the row is shorter."""
         return self.cells[place] if place < len(self.cells) else ""
 
     def places(self) -> set[int]:
@@ -48,7 +47,7 @@ class TableRow:
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """A row that can't be read, and why."""
+    """A row that can't be read, with the reason."""
 
     line: int
     why: Message
@@ -56,12 +55,12 @@ class BadRow:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A text file of rows, or a sheet of a workbook.
+    """A text file with rows, or a sheet of a workbook.
 
     Attributes:
-        rows: yields the rows from the first one on, each time it is called. One that can't be read has its reason.
+        rows: yields all rows each time it is called; a row that can't be read is a `BadRow`.
         sheet: the name of the sheet; empty for a text file.
-        notes: sentences on what was not read; complete when `rows` has ended.
+        notes: messages about parts that were not read; complete when `rows` has ended.
     """
 
     rows: Callable[[], Iterator[TableRow | BadRow]]
@@ -71,17 +70,17 @@ class Table:
 
 
 def open_tables(file: BinaryIO, origin: str, most_unpacked: int = MOST_UNPACKED) -> list[Table]:
-    """Return the tables of a file that can be read from its beginning again.
+    """Return the tables of a file.
 
-    Texts in all encodings that `tasks.reading.charsets` finds, and xlsx are read. Cells have no blanks around them, and
-    rows without a filled cell are left out.
+    Reads xlsx, and text in the encodings that `tasks.reading.charsets` finds. Blanks around cells are removed, and
+    empty rows are left out.
 
     Args:
-        file: stays open as long as rows are read.
-        most_unpacked: bytes that a workbook may unpack to.
+        file: a seekable file, which must stay open while rows are read.
+        most_unpacked: maximum number of bytes that a workbook may unpack to.
 
     Raises:
-        InputError: it is no such file, or exceeds a limit of `xlsx_reader`.
+        InputError: the file has another format, or exceeds a limit of `xlsx_reader`.
     """
     head = head_of(file)
     if head.startswith(_OLD_EXCEL):
@@ -118,9 +117,9 @@ def is_workbook(data: bytes) -> bool:
 
 
 def delimiter_of(sample: str) -> str:
-    """Return the delimiter that most lines have equally often outside quotes, else the one that the first has most of.
+    """Return the delimiter that occurs equally often in most lines outside quotes, else the most frequent in the first.
 
-    A comma or semicolon of Chinese counts only if the first line has it: texts are full of them.
+    Chinese commas and semicolons count only if the first line contains them, as they are frequent in texts.
     """
     lines = [line for line in "".join(sample.split('"')[::2]).splitlines() if line.strip()] or [""]
 
@@ -136,9 +135,9 @@ def delimiter_of(sample: str) -> str:
 
 
 def _lines(file: BinaryIO, encoding: Encoding) -> Iterator[tuple[int, list[str]] | BadRow]:
-    with opened_text(file, encoding) as text:
+    with open_text(file, encoding) as text:
         delimiter = delimiter_of(text.read(_SAMPLE))
-    with opened_text(file, encoding) as text:
+    with open_text(file, encoding) as text:
         feed = _Feed(text)
         reader = csv.reader(feed, delimiter=delimiter)
         while True:
@@ -160,12 +159,12 @@ def _lines(file: BinaryIO, encoding: Encoding) -> Iterator[tuple[int, list[str]]
 
 
 class _Feed:
-    """Gives lines to a csv reader, and a second time those that a quote has swallowed that is never closed.
+    """Gives lines to a csv reader. If a quote is never closed, gives the lines behind it a second time.
 
     Attributes:
         line: number of the last line.
-        is_ended: the text ended within the record.
-        fault: of the last line; None if the csv reader found it.
+        is_ended: True if the text ended within the record.
+        fault: the reason why the last line can't be read; `None` if it can.
     """
 
     def __init__(self, text: TextIO) -> None:
@@ -204,7 +203,7 @@ class _Feed:
         self.fault = None
 
     def refuse(self, why: Message) -> BadRow:
-        """Refuse the line that the record begins with, and give the lines below it again."""
+        """Refuse the first line of the record, and give the lines after it again."""
         [(first, _, _), *others] = self._record
         if others or self.is_ended:
             why = Message("{why}: a quote is opened and never closed", why=why)

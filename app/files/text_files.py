@@ -1,4 +1,4 @@
-"""Texts that people have, read as a stream, line by line within a limit."""
+"""Read text files as a stream of lines of limited length."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from splitter.errors import Message
 from tasks.reading.file_encoding import Encoding
 
 LONGEST_LINE = 10_000_000
-"""Maximum number of characters of a line."""
+"""Maximum number of characters in a line."""
 
 
 @contextmanager
 def rereadable(file: BinaryIO) -> Iterator[BinaryIO]:
-    """Give the file, or a copy of a pipe, which can be read more than once."""
+    """Give the file if it is seekable, else a copy that is."""
     if file.seekable():
         yield file
         return
@@ -28,8 +28,8 @@ def rereadable(file: BinaryIO) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def opened_text(file: BinaryIO, encoding: Encoding) -> Iterator[TextIO]:
-    """Give the text of a file from its beginning, with U+FFFD for undecodable bytes. The file stays open."""
+def open_text(file: BinaryIO, encoding: Encoding) -> Iterator[TextIO]:
+    """Give the text of a file from its beginning, with U+FFFD for undecodable bytes. It leaves the file open."""
     file.seek(encoding.mark)
     text = io.TextIOWrapper(file, encoding.name, "replace", newline="")
     try:
@@ -40,7 +40,7 @@ def opened_text(file: BinaryIO, encoding: Encoding) -> Iterator[TextIO]:
 
 
 def read_lines(text: TextIO) -> Iterator[tuple[int, str, Message | None]]:
-    """Yield the number of each line from 1, the line, and why it can't be taken; then the line is empty."""
+    """Yield number (from 1), text and fault of each line. A line with a fault has an empty text; others have `None`."""
     number = 0
     while line := text.readline(LONGEST_LINE):
         number += 1

@@ -1,7 +1,7 @@
-"""A reader of xlsx files that takes bounded memory and time, whatever the file holds.
+"""Read xlsx files in bounded memory and time, whatever a file contains.
 
-The XML (ECMA-376, part 1, 18) goes through expat as a stream and is never built as a tree. openpyxl builds a whole row
-before anyone can look at it and fills the gap to a row number that a file makes up, so it can't hold these limits.
+The XML (ECMA-376, part 1, 18) goes through expat as a stream, without a tree. openpyxl can't keep these limits: it
+builds whole rows first, and fills the gap up to any row number that a file claims.
 """
 
 from __future__ import annotations
@@ -34,40 +34,40 @@ MOST_CELLS = 5_000_000
 MOST_CHARACTERS = 32_767
 MOST_SHEETS = 255
 MOST_PLACES = 50_000_000
-"""Maximum number of cells of a workbook, with the empty ones before and between them."""
+"""Maximum number of cells in a workbook, including empty ones before and between filled ones."""
 MOST_ELEMENTS = 80_000_000
-"""Maximum number of beginnings and ends of elements in a workbook; 5,000,000 cells have a quarter of it."""
+"""Maximum number of starts and ends of XML elements in a workbook. 5,000,000 cells have a quarter of it."""
 MOST_STYLES = 65_490
 MOST_PARTS = 10_000
 MOST_SHARED = 50_000_000
-"""Maximum number of bytes that the shared texts of a workbook may take in memory."""
+"""Maximum memory of a workbook's shared texts, in bytes."""
 MOST_EMPTY_ROWS = 1_000
 COLUMNS = {
     "".join(letters): number
     for number, letters in enumerate(chain(*(product(ascii_uppercase, repeat=n) for n in (1, 2, 3))), 1)
 }
-"""The numbers of columns, from 1, by their letters."""
+"""Numbers of columns, from 1, by their letters."""
 _MOST_OF_A_PART = 20_000_000
-"""Maximum number of bytes of a part that is no sheet and has no shared texts."""
+"""Maximum number of bytes in a part other than a sheet or the shared texts."""
 _MOST_NAMES, _LONGEST_TAG, _DEEPEST = 10_000, 1 << 17, 100
-"""Limits on what expat stores: different names of elements, bytes of a tag, elements within elements."""
+"""Limits on what expat stores: number of distinct element names, bytes of a tag, depth of nesting."""
 _CHUNK = 1 << 16
 _BOOK_ELEMENTS = frozenset({"Relationship", "sheet", "workbookPr", "numFmt", "cellXfs", "xf"})
 _SHEET_ELEMENTS = frozenset({"sheetData", "row", "c", "f", "v", "t", "si", "rPh"})
 _ELEMENTS = _BOOK_ELEMENTS | _SHEET_ELEMENTS
-"""Elements that are read; all others are passed over."""
+"""XML elements that are read; all others are skipped."""
 _ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
 _LONGEST_ESCAPE = len("_x000D_")
 _MOST_EMPTY_COLUMNS = 16_384
 _FORMULAS = "formulas"
 _LONGEST_ERROR = 20
 _NOTED = 30
-"""Number of rows that a note lists."""
+"""Maximum number of rows that a note lists."""
 _PICTURE = "=DISPIMG("
-"""Beginning of the text of a cell that WPS shows as a picture."""
+"""Beginning of a cell's text that WPS shows as a picture."""
 _FIRST_DAY, _FIRST_DAY_1904 = datetime(1899, 12, 31), datetime(1904, 1, 1)  # noqa: DTZ001 - a sheet's times have no zone
 _DAY_THAT_NEVER_WAS = 60
-"""Excel counts a 29 February 1900."""
+"""Excel's number for 29 February 1900, a day that did not exist."""
 _COSTS = {
     "bytes unpacked": Message("bytes unpacked in the workbook"),
     "characters": Message("characters in the workbook"),
@@ -75,7 +75,7 @@ _COSTS = {
     "cells (with empty ones between)": Message("cells (with empty ones between) in the workbook"),
     "elements": Message("elements in the workbook"),
 }
-"""What a limit of a workbook counts."""
+"""Names of the counts that a workbook's limits apply to, for messages."""
 _DAMAGED = (
     *(zipfile.BadZipFile, zlib.error, expat.ExpatError),
     *(ArithmeticError, EOFError, LookupError, OSError, RuntimeError, ValueError),
@@ -92,15 +92,15 @@ class Sheet:
 
 
 class Workbook:
-    """A workbook whose sheets can be read as streams, again and again.
+    """A workbook whose sheets can be read as streams, as often as needed.
 
     Args:
-        file: stays open as long as rows are read.
-        origin: names the file in messages.
+        file: a seekable file, which must stay open while rows are read.
+        origin: name of the file in messages.
         most_unpacked: see `MOST_UNPACKED`.
 
     Raises:
-        InputError: it is no workbook, or exceeds a limit.
+        InputError: the file is not a workbook, or exceeds a limit.
     """
 
     def __init__(self, file: BinaryIO, origin: str, most_unpacked: int = MOST_UNPACKED) -> None:
@@ -155,7 +155,7 @@ class Workbook:
         self.sheets.append(Sheet(name, path, given.get("state", "visible") != "visible"))
 
     def _relations(self, part: str) -> dict[str, tuple[str, str]]:
-        """Return the kind and the path of each part that a part refers to, by their ids."""
+        """Return the parts that a part refers to: kind and path by id."""
         folder, name = posixpath.split(part)
         found = {}
         for element, given in self._elements(posixpath.join(folder, "_rels", f"{name}.rels")):
@@ -185,7 +185,7 @@ class Workbook:
                 _check(styles, MOST_STYLES, Message("styles"))
 
     def _read_shared(self, path: str) -> None:
-        """Store the shared texts in one piece: each takes its bytes and 8 more."""
+        """Read the shared texts into one block of memory. Each takes its bytes and 8 more."""
         for name, _, text in self._cells(path):
             if name == "si":
                 self._texts += (text or "").encode()
@@ -193,7 +193,7 @@ class Workbook:
                 _check(len(self._texts) + 8 * len(self._ends), MOST_SHARED, Message("bytes of shared texts"))
 
     def _elements(self, path: str) -> Iterator[tuple[str, Mapping[str, str]]]:
-        """Yield the elements of a small part at their beginning."""
+        """Yield name and attributes of each element of a small part."""
         events = self._events(path, _MOST_OF_A_PART)
         return ((name, given) for name, given, _ in events if given is not None)
 
@@ -201,7 +201,7 @@ class Workbook:
         """Yield the number and the cells of each row that is not empty.
 
         Args:
-            notes: gets sentences on what was not read, when the last row was read.
+            notes: list that gets messages about unread parts after the last row.
 
         Raises:
             InputError: a limit is exceeded, or the sheet can't be read.
@@ -261,7 +261,7 @@ class Workbook:
         notes += [_note(what, list(rows)) for what, rows in unread.items()]
 
     def _cells(self, path: str) -> Iterator[tuple[str, Mapping[str, str], str | None]]:
-        """Yield each cell and shared text with its attributes and text, and each row at its start and its end.
+        """Yield name, attributes and text of each cell and shared text, and each row at its start and end.
 
         The text is None if the value of a formula was not stored.
         """
@@ -303,10 +303,10 @@ class Workbook:
                 return
 
     def _events(self, path: str, most: int) -> Iterator[tuple[str, dict[str, str] | None, str]]:
-        """Yield the events of a part's XML: name and attributes; at an element's end None; or characters.
+        """Yield XML events of a part: (name, attributes, "") at a start, (name, None, "") at an end, characters else.
 
         Args:
-            most: bytes of the part.
+            most: maximum number of bytes in the part.
         """
         info = self._archive.getinfo(self._parts[_key(path)])
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
@@ -347,7 +347,7 @@ class Workbook:
                 events.clear()
 
     def _value(self, kind: str, style: str, text: str) -> str:
-        """Return the text of a cell that is shown, given its type, style and value."""
+        """Return the text that Excel shows for a cell of this type, style and value."""
         if kind == "s":
             number = int(text)
             return self._texts[self._ends[number] : self._ends[number + 1]].decode()
@@ -380,7 +380,7 @@ class Workbook:
 
     @contextmanager
     def _readable(self) -> Iterator[None]:
-        """Raise what goes wrong within as InputError that names file, sheet and row."""
+        """Turn errors in the block into an InputError that names file, sheet and row."""
         try:
             yield
         except (InputError, *_DAMAGED) as error:
@@ -401,7 +401,7 @@ def _check(number: int, most: int, what: Message) -> None:
 
 
 class _Meter:
-    """Counts the cost of reading the parts of a workbook. A part that is read again counts again.
+    """Counts the cost of reading the parts of a workbook. Each reading of a part counts.
 
     Args:
         most_unpacked: see `MOST_UNPACKED`.
@@ -424,7 +424,7 @@ class _Meter:
         self._parts[path] = Counter()
 
     def spend(self, path: str, costs: Mapping[str, int]) -> None:
-        """Count what was read of a part. Raises InputError beyond a limit of the workbook."""
+        """Add costs of reading a part. Raises InputError if a limit is exceeded."""
         part = self._parts[path]
         for what, number in costs.items():
             part[what] += number
@@ -433,12 +433,12 @@ class _Meter:
 
 
 def _key(path: str) -> str:
-    """Return what names of a part have in common: programs differ in case, slashes and percent signs."""
+    """Return the normal form of a part's name. Programs differ in case, slashes and percent signs."""
     return unquote(path).replace("\\", "/").lstrip("/").casefold()
 
 
 def _unescape(text: str) -> str:
-    """Return a text without escapes of characters that XML can't hold (ECMA-376, part 1, 22.9.2.19)."""
+    """Replace escapes of characters that XML can't contain (ECMA-376, part 1, 22.9.2.19)."""
     if "_x" not in text:
         return text
     plain = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)

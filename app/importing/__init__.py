@@ -1,1 +1,1 @@
-"""Reviews that people already have, read from their files."""
+"""Import products and reviews from people's files."""

@@ -1,4 +1,4 @@
-"""Parts that the readers of cells share: one way of writing, marks of an empty cell, numbers in Chinese."""
+"""Functions that all readers of cells use: normal form of a text, marks of an empty cell, Chinese numerals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.files.visible_text import visible
 
 _REMEMBERED = 10_000
 _LONGEST = 200
-"""Number of characters of a cell that are read."""
+"""Maximum number of characters of a cell that are read."""
 _DIGITS = {char: value for value, char in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _DIGIT = re.compile("(?<![零一二三四五六七八九〇两])[零一二三四五六七八九〇两](?![零一二三四五六七八九〇两])")
 _NUMERAL = re.compile(r"([一两二三四五六七八九]?)十([一二三四五六七八九]?)")
@@ -27,7 +27,7 @@ def words_of(name: str) -> frozenset[str]:
 
 
 def meanings_of(name: str) -> dict[str, Any]:
-    """Return the values of an entry of ``cell_words.yaml`` by the words for them."""
+    """Return an entry of ``cell_words.yaml`` as values by word."""
     return {word: value for value, words in _load()[name].items() for word in words.split()}
 
 
@@ -42,31 +42,31 @@ _NOTHING = words_of("nothing")
 
 
 class NotUnderstood(Exception):
-    """A cell that holds something else than its column should; it is left empty and counted."""
+    """A cell that does not fit its column. The importer leaves it empty and counts it."""
 
 
 def plain_cell(text: str, longest: int = _LONGEST) -> str:
-    """Return the beginning of a cell in lower case and half width, with one blank for each run of blanks."""
+    """Return at most `longest` characters of a cell in lower case and half width, with single blanks."""
     return visible(normalize("NFKC", text[:longest])).casefold()
 
 
 @lru_cache(_REMEMBERED)
 def is_nothing(text: str) -> bool:
-    """Return True for an empty cell, also one that holds a word or a mark for it: -, /, N/A, 无."""
+    """Return True for an empty cell or one with a sign that stands for nothing: -, /, N/A, 无."""
     return is_dash(text) or plain_cell(text) in _NOTHING
 
 
 def is_dash(text: str) -> bool:
-    """Return True for an empty cell, also one that holds a stroke."""
+    """Return True for an empty cell or one with only a dash."""
     return not plain_cell(text).strip("-—–−_/\\.·~*、,")
 
 
 def arabic(text: str) -> str:
-    """Return a text with Chinese numerals up to 99 as digits: 十二个月 as 12个月; 三四个月 is no number."""
+    """Replace Chinese numerals up to 99 by digits: 十二个月 becomes 12个月. Ranges such as 三四个月 stay."""
     text = _NUMERAL.sub(lambda found: f"{_DIGITS.get(found[1], 1)}{_DIGITS.get(found[2], 0)}", text)
     return _DIGIT.sub(lambda found: str(_DIGITS[found[0]]), text)
 
 
 def arabic_year(text: str) -> str:
-    """Return a text with each Chinese digit as a digit: 二〇二六 as 2026."""
+    """Replace each Chinese digit by a digit: 二〇二六 becomes 2026."""
     return "".join(str(_DIGITS.get(char, char)) for char in text)

@@ -1,4 +1,4 @@
-"""Finds the column of each field of a file: by the words in the header, and by the choice of a person."""
+"""Find the column of each field of a file by the names in its header and by a person's choice."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _PARTS = re.compile(r"[/\\|、,;&]+")
 _LETTERS = list(COLUMNS)
 
 Words = Mapping[str, Mapping[str, int]]
-"""Names of columns, as `plain_name` gives them, with their ranks, by field."""
+"""Names of columns, as `plain_name` returns them, with their ranks, by field."""
 FieldPlaces = Mapping[str, int]
-"""The place of the column of each known field."""
+"""Places of columns by field."""
 
 
 def column_words(name: str) -> Words:
-    """Return the names of columns that an import knows: `products` or `reviews` of ``column_words.yaml``."""
+    """Return the column names that an import knows: the entry `products` or `reviews` of ``column_words.yaml``."""
     return {
         field: {word: rank for rank, word in reversed(list(enumerate(words.split())))}
         for field, words in _load()[name].items()
@@ -44,7 +44,7 @@ def _load() -> Mapping[str, Mapping[str, str]]:
 
 @cache
 def _synonyms() -> list[frozenset[str]]:
-    """Return the names of each field. Two names in one header say the same only if one field has both."""
+    """Return sets of column names that mean the same, one set for each field."""
     return [frozenset(words.split()) for fields in _load().values() for words in fields.values()]
 
 
@@ -53,15 +53,15 @@ class ColumnChoice:
     """A person's choice of columns of a file.
 
     Attributes:
-        mapping: field to column, by its name or letter; an empty column leaves the field out.
-        ignored: columns that are not read, by name or letter.
+        mapping: columns by field, each given by name or letter; an empty column leaves the field out.
+        ignored: columns that must not be read, by name or letter.
     """
 
     mapping: Mapping[str, str] = field(default_factory=dict)
     ignored: Sequence[str] = ()
 
     def check(self, names: Sequence[str], origin: str) -> None:
-        """Raise InputError if a column is not there."""
+        """Raise InputError if a chosen column does not exist."""
         there = list_names([*filter(None, names)]) or Message("no columns")
         for name, column in self.mapping.items():
             if column and find_column(names, column) is None:
@@ -83,7 +83,7 @@ class ColumnChoice:
 
 
 def find_column(names: Sequence[str], column: str) -> int | None:
-    """Return the place of a column by its name, else by its letter; None if there is none."""
+    """Return the place of a column given by name or letter; `None` if it does not exist."""
     place = _find_name(names, column)
     return _find_letter(names, column) if place is None else place
 
@@ -100,7 +100,7 @@ def _find_name(names: Sequence[str], column: str) -> int | None:
 
 
 def _find_letter(names: Sequence[str], column: str) -> int | None:
-    """Return the place of a column by its letter: it must be in the header, if there is one."""
+    """Return the place of a column given by its letter; `None` if the header does not reach that far."""
     place = COLUMNS.get(column, 0) - 1
     if place < 0 or (names and place >= len(names)):
         return None
@@ -110,13 +110,12 @@ def _find_letter(names: Sequence[str], column: str) -> int | None:
 def find_fields(
     names: Sequence[str], words: Words, choice: ColumnChoice, *, is_header: bool = False
 ) -> dict[str, int]:
-    """Return the place of the column of each known field: by a person's choice, then by the words.
+    """Return the places of the known fields' columns. A person's choice comes before the names in the header.
 
-    A column has one field at most.
+    Each column gets at most one field.
 
     Args:
-        is_header: the names are those of columns, so that a letter stands for one of them; if it is not known,
-            letters count only if another column is known.
+        is_header: True if `names` is certainly a header. Otherwise letters count only if another column is recognised.
     """
     found: dict[str, int] = {}
     for name, column in choice.mapping.items():
@@ -146,19 +145,19 @@ def find_fields(
 
 
 def column_key(names: Sequence[str], place: int) -> str:
-    """Return the key of a column: its name, or its letter if it has none or shares the name of an earlier one."""
+    """Return the key of a column: its name, or its letter if the name is empty or used by an earlier column."""
     name = names[place]
     return name if name and names.index(name) == place else _LETTERS[place]
 
 
-def unused_columns(names: Sequence[str], fields: FieldPlaces, choice: ColumnChoice) -> list[str]:
-    """Return the columns that no field is read from, without those that a person ignores."""
+def list_unused_columns(names: Sequence[str], fields: FieldPlaces, choice: ColumnChoice) -> list[str]:
+    """Return the columns that no field is read from, except those that a person chose to ignore."""
     used = {*fields.values(), *(find_column(names, column) for column in choice.ignored)}
     return list(dict.fromkeys(name for place, name in enumerate(names) if name and place not in used))
 
 
-def unused_note(columns: Sequence[str]) -> Message:
-    """Return a sentence on columns that no field is read from."""
+def describe_unused(columns: Sequence[str]) -> Message:
+    """Return a message about columns that no field is read from."""
     return Message(
         "not used: {columns}; a column that holds a field is named with --map FIELD=COLUMN",
         columns=list_names(columns),
@@ -166,7 +165,7 @@ def unused_note(columns: Sequence[str]) -> Message:
 
 
 def parse_mapping(given: Sequence[str], fields: Sequence[str]) -> dict[str, str]:
-    """Read arguments FIELD=COLUMN. Raises InputError."""
+    """Parse arguments of the form FIELD=COLUMN. Raises InputError."""
     said: dict[str, str] = {}
     for text in given:
         name, equals, column = text.partition("=")
@@ -182,13 +181,13 @@ def parse_mapping(given: Sequence[str], fields: Sequence[str]) -> dict[str, str]
 
 
 def plain_name(name: str) -> str:
-    """Return a column's name as a person reads it: lower case, no blanks, marks, or remark in brackets at its end."""
+    """Return a column's name in lower case, without blanks, punctuation, and a remark in brackets at its end."""
     plain = _MARKS.sub("", normalize("NFKC", visible(name))).casefold()
     return _REMARK.sub("", plain) or plain.strip("()[]【】〔〕<>")
 
 
 def _plain_parts(name: str) -> list[str]:
-    """Return a column's name, and the names that it joins: 商品名称/Product, 商品名称 Product."""
+    """Return the plain name of a column and of its parts, as in 商品名称/Product or 商品名称 Product."""
     parts = _PARTS.split(normalize("NFKC", name))
     two = _TWO_SCRIPTS.fullmatch(visible(name))
     if two is not None and any({plain_name(two[1]), plain_name(two[2])} <= known for known in _synonyms()):

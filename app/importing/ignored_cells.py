@@ -1,4 +1,4 @@
-"""Counts cells that are not understood, by column. They are left empty; their rows are taken."""
+"""Count cells that were not understood, by column. Such a cell is left empty, and its row is imported."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _LONGEST = 30
 
 @dataclass(slots=True)
 class IgnoredColumn:
-    """Cells of one column that are left empty.
+    """Cells of one column that were not understood.
 
     Attributes:
-        column: as the file names it.
-        meaning: what an empty cell means there; for people.
-        values: at most three examples.
-        rows: numbers of their rows.
+        column: name of the column in the file.
+        meaning: message that explains an empty cell in this column.
+        values: at most three of these cells.
+        rows: numbers of the rows with these cells.
     """
 
     column: str
@@ -30,7 +30,7 @@ class IgnoredColumn:
 
     @property
     def note(self) -> Message:
-        """A sentence on them."""
+        """Return a message about these cells."""
         return Message(
             "{column}: not understood (rows: {rows}), for example {values}; {meaning}",
             column=self.column,
@@ -41,13 +41,13 @@ class IgnoredColumn:
 
 
 class IgnoredCells:
-    """The columns of a file with cells that are not understood."""
+    """Cells of a file that were not understood."""
 
     def __init__(self) -> None:
         self._columns: dict[str, IgnoredColumn] = {}
 
     def add(self, column: str, text: str, line: int, meaning: Message) -> None:
-        """Count a cell; of one row and column only once."""
+        """Count a cell. The same row and column count only once."""
         counted = self._columns.setdefault(column, IgnoredColumn(column, meaning))
         if not counted.rows or counted.rows[-1] != line:
             counted.rows.append(line)
@@ -56,5 +56,5 @@ class IgnoredCells:
             counted.values.append(example)
 
     def list_columns(self) -> list[IgnoredColumn]:
-        """Return the columns in the order of their first such cell."""
+        """Return the columns with such cells, the one with the earliest cell first."""
         return list(self._columns.values())

@@ -1,7 +1,7 @@
-"""Reads lists of names, one a line, and tells them from other texts: settings, data, code, logs, markup, prose.
+"""Read lists with one name per line, and recognise other texts: settings, data, code, logs, markup, prose.
 
-A line that looks like a part of another text counts as doubtful. If doubtful lines weigh as much as `_LIMIT` of all
-lines, the text is no list. Numbers and bullets before names, as people write them, are no part of a name.
+Each line gets a weight for how surely it belongs to another text. If the weights sum to more than `_LIMIT` of the
+lines, the text is refused. Numbers and bullets before names are removed.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from splitter.lexicon import is_brand
 _LIMIT = 0.3
 _LIMIT_OF_FEW = 0.6
 _FEW = 3
-"""Number of lines that are few: one long title is no prose."""
+"""Texts with fewer lines are not taken for prose: a single long title is not prose."""
 LOOKED_AT = 10_000
-"""Number of lines at the beginning of a text that decide what it is."""
+"""Number of lines at the beginning of a text from which its kind is judged."""
 _LONGEST = 300
-"""Number of characters at the beginning of a line that are looked at."""
+"""Number of characters at the beginning of a line that are examined."""
 _SHOWN = 3
 _SHOWN_LENGTH = 60
 _PROSE = "prose"
 
 NumberedLines = Iterable[tuple[int, str]]
-"""Lines of a text with their numbers, without blank ones and comments."""
+"""Pairs of line number and line, without blank lines and comments."""
 
 
 _CODE_WORDS = "def class func fn function struct enum interface namespace module impl type"
@@ -94,7 +94,7 @@ _SIGNS = {
         r"\|.*\|$|[-=+|:]{3}[-=+|: ]*+$|!?\[[^\]]*+\]\(|\*\*[^*]++\*\*",
     ),
 }
-"""Beginnings of lines of other texts, by the kind of text. The first kind that is found counts."""
+"""Patterns for lines of other texts, by kind of text. The first kind that matches counts."""
 _KINDS = {
     "settings": Message("settings"),
     "data": Message("data"),
@@ -136,7 +136,7 @@ _SENTENCE_ENDS = "。！？!?；"
 
 
 def _weigh(line: str) -> tuple[str, float]:
-    """Return the kind of text that a line looks like a part of, and how sure that is; "" and 0 for a name."""
+    """Return the kind of text that a line seems to belong to, with a weight from 0 to 1; ("", 0) for a name."""
     line = line[:_LONGEST]
     for kind, start in _STARTS.items():
         if start.match(line):
@@ -161,14 +161,14 @@ def _weigh(line: str) -> tuple[str, float]:
 
 
 def _is_setting(key: str, value: str) -> bool:
-    """Return True for `key: value` of settings; brands with their products, as in "Sony: WH-1000XM5", are none."""
+    """Return True if `key: value` is a setting, and False for a brand and its product ("Sony: WH-1000XM5")."""
     if _VALUE.match(value):
         return True
     return key[0].islower() and value.isascii() and not is_brand(key)
 
 
 def _prose_weight(line: str) -> float:
-    """Return how much a line looks like sentences: those end with a mark, or have small words."""
+    """Return how surely a line is a sentence (0 to 1), by its final punctuation and its function words."""
     han = len(_HAN.findall(line))
     if han:
         marks = sum(line.count(char) for char in _SENTENCE_ENDS)
@@ -189,14 +189,14 @@ def _prose_weight(line: str) -> float:
 
 
 def refuse_other_text(lines: NumberedLines, origin: str, instead: Message, *, prose: bool = True) -> None:
-    """Refuse a text that is no list.
+    """Raise InputError if a text is not a list of names.
 
     Args:
-        instead: a sentence that says what would be right.
-        prose: False if lines may be sentences, as reviews are.
+        instead: message that explains what would be right.
+        prose: False if the lines may be sentences, as in reviews.
 
     Raises:
-        InputError: names the kind of the text, and three of its lines.
+        InputError: it names the kind of text and three of its lines.
     """
     weights: dict[str, float] = {}
     doubtful: list[tuple[int, str, str]] = []
@@ -239,16 +239,16 @@ _PLAIN_NUMBER = re.compile(r"\d++\s")
 _ENDS = ",;，；、 \t"
 _LEAST_NUMBERED = 0.6
 _MOST_LEFT_OUT = 5
-"""Maximum step from one number of a list to the next one."""
+"""Maximum step from one number of a numbered list to the next."""
 
 
 def strip_marker(line: str) -> str:
-    """Return a line without blanks, a bullet before it, and a delimiter behind it."""
+    """Return a line without surrounding blanks, leading bullet and trailing delimiter."""
     return _BULLET.sub("", line.strip(), count=1).rstrip(_ENDS)
 
 
 def are_numbered(lines: Sequence[str]) -> bool:
-    """Return True if most lines are numbered one after the other; each section may begin with 1."""
+    """Return True if most lines have consecutive numbers; each section may begin with 1."""
     following, last = 0, 0
     for line in lines:
         number = _number_of(line)
@@ -271,10 +271,10 @@ def _follows(number: int | None, last: int) -> bool:
 
 
 def read_names(lines: NumberedLines, *, numbered: bool) -> Iterator[tuple[int, str]]:
-    """Yield the names of a list with the numbers of their lines.
+    """Yield the line number and the name of each line of a list.
 
     Args:
-        numbered: numbers before names are no part of them.
+        numbered: True to remove the numbers before names.
     """
     last = 0
     for place, line in lines:

@@ -1,4 +1,4 @@
-"""Products that people have in their files: a table with a header, or one name a line. Reads; stores nothing."""
+"""Read files of products: a table with a header, or one name per line. Nothing here writes to the store."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from itertools import islice
 from typing import BinaryIO, TextIO
 
 from app.files.table_files import BadRow
-from app.files.text_files import opened_text, read_lines
+from app.files.text_files import open_text, read_lines
 from app.files.xlsx_reader import MOST_UNPACKED
-from app.importing.columns import ColumnChoice, FieldPlaces, column_words, find_fields, unused_columns
+from app.importing.columns import ColumnChoice, FieldPlaces, column_words, find_fields, list_unused_columns
 from app.importing.name_lists import LOOKED_AT, are_numbered, read_names, refuse_other_text
 from app.importing.sheets import FoundTable, TableChoice, WantedTable, find_table, is_foot
 from splitter.errors import InputError, Message, list_names
@@ -22,13 +22,13 @@ _WORDS = column_words("products")
 
 _NAME_TABLE = Message("Name sheet, header row (0: none) and column: --sheet, --header-row, --column")
 _NUMBER_AND_NAME = 2
-"""Number of cells in a line of a numbered list that has a delimiter behind the number."""
+"""Number of cells in a line of a numbered list with a delimiter after the number."""
 _RIGHT = Message(
     "Give one name a line, or a table with a column 商品名称 or name. "
     "--as-list, or its box in the browser, takes each line as a name"
 )
 Line = tuple[int, Mapping[str, str], Message | None]
-"""A line of a file of products: its number, its cells by field, and why it can't be read if it can't."""
+"""A line of a file of products: number, cells by field, and the reason if it can't be read, else `None`."""
 
 
 def open_product_file(
@@ -40,19 +40,19 @@ def open_product_file(
     as_list: bool = False,
     most_unpacked: int = MOST_UNPACKED,
 ) -> tuple[FoundTable, Iterator[Line]]:
-    """Find the table of a file of products, and return it with its lines, which are read as they are asked for.
+    """Find the table in a file of products. Return it with an iterator that reads its lines on demand.
 
-    A table may also have the other `FIELDS`. Columns are known by their names in English or Chinese, others are
-    passed over. In a file of one name a line, lines that begin with # are passed over.
+    A table may have any of `FIELDS`. Columns are recognised by their English or Chinese names; others are skipped.
+    In a file with one name per line, lines that begin with # are skipped.
 
     Args:
-        file: stays open as long as lines are read.
+        file: a seekable file, which must stay open while lines are read.
         columns: a person's choice of columns.
-        as_list: each line of a text is a name, whatever it looks like.
+        as_list: True to take each line of a text as a name, whatever it looks like.
 
     Raises:
-        InputError: the file can't be read, exceeds a limit, has no column that is known to hold names, lacks a
-            column that a person named, or holds another text than a list or a table.
+        InputError: the file can't be read or exceeds a limit, no column of names is recognised, a chosen column does
+            not exist, or the text is neither a list nor a table.
     """
     choice = choice or TableChoice()
     columns = columns or ColumnChoice()
@@ -84,12 +84,12 @@ def open_product_file(
     if found.entry is None:
         raise _no_names(found, origin, columns.mapping.get("name"))
     columns.check(found.names, origin)
-    found = replace(found, unused=unused_columns(found.names, found.fields, columns))
+    found = replace(found, unused=list_unused_columns(found.names, found.fields, columns))
     return found, _rows(found)
 
 
 def _no_names(found: FoundTable, origin: str, column: str | None) -> InputError:
-    """Return the error of a table without a known column of names. It names the cells of the widest row."""
+    """Return the error for a table without a recognised column of names. It quotes the widest row."""
     row = max(found.sample, key=lambda row: len(row.places()))
     table: Message = Message("row {line}", line=row.line)
     if found.table.sheet:
@@ -116,7 +116,7 @@ def _rows(found: FoundTable) -> Iterator[Line]:
 
 
 def _is_list(found: FoundTable, file: BinaryIO, origin: str) -> bool:
-    """Return True if a text has one name a line. Raises InputError if it is neither a list nor a table."""
+    """Return True if a text has one name per line. Raises InputError if it is neither a list nor a table."""
     wide = sum(len(row.places()) > 1 for row in found.sample)
     if found.fields and (len(found.fields) > 1 or wide):
         return False
@@ -130,7 +130,7 @@ def _is_list(found: FoundTable, file: BinaryIO, origin: str) -> bool:
 
 
 def _check_names(found: FoundTable, origin: str) -> None:
-    """Refuse a table whose names are lines of settings, code or markup, in which words of a header occur."""
+    """Raise InputError if settings, code or markup only look like a table, because they contain words of a header."""
     entry = found.fields.get("name", 0)
     header = [(row.line, ",".join(row.cells)) for row in found.sample if row.line == found.header_row]
     names = [
@@ -151,10 +151,10 @@ def read_typed_names(text: str, origin: str, *, as_list: bool) -> list[tuple[int
     """Return the names that a person typed or pasted, one a line, with the numbers of their lines.
 
     Args:
-        as_list: each line is a name, whatever it looks like.
+        as_list: True to take each line as a name, whatever it looks like.
 
     Raises:
-        InputError: the lines are those of another text.
+        InputError: the text is not a list of names.
     """
     lines = list(_number_lines(text.splitlines()))
     if not as_list:
@@ -168,7 +168,7 @@ def _list_head(file: BinaryIO, origin: str) -> list[tuple[int, str]]:
 
 
 def _lines(file: BinaryIO, origin: str) -> Iterator[tuple[int, str]]:
-    with opened_text(file, encoding_of(file, origin)) as text:
+    with open_text(file, encoding_of(file, origin)) as text:
         yield from _number_lines(_short_lines(text, origin))
 
 
@@ -180,7 +180,7 @@ def _short_lines(text: TextIO, origin: str) -> Iterator[str]:
 
 
 def _number_lines(text: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """Yield lines with their numbers, without blank ones and comments."""
+    """Yield line number and line, without blank lines and comments."""
     for number, line in enumerate(text, 1):
         stripped = line.strip()
         if stripped and not stripped.startswith("#"):

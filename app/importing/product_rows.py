@@ -1,4 +1,4 @@
-"""A line of a file of products as a product. Only its name can refuse it."""
+"""Make products from the lines of a file. Only a wrong name refuses a line."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ _MEANINGS = {
     "category": Message("the category is found by the name"),
     "sites": Message("only the known sites count"),
 }
-"""The meaning of an empty cell, by field; for people."""
+"""Messages by field that explain what an empty cell means."""
 _REMEMBERED = 1_000
-"""Number of different cells of a column whose values are cached."""
+"""Number of distinct cells of a column whose values are cached."""
 T = TypeVar("T")
 
 
 class ProductRows:
-    """Makes products of the lines of a file.
+    """Makes products from the lines of a file.
 
-    A cell that is not understood is left empty and counted. If a line names sites and none of them is known, or asks
-    for no page, its product is added paused: it is crawled at no site.
+    A cell that is not understood is left empty and counted. If a line names only unknown sites or asks for 0 pages,
+    its product is added as paused: it is crawled at no site.
 
     Args:
-        columns: names of the columns by field; a field that is left out is called by its own name.
-        sites: of the catalog, by domain.
-        category: of the lines that give none; `None`: found by the name.
+        columns: names of the columns by field; messages name a missing field by its own name.
+        sites: sites of the catalog by domain.
+        category: category of lines that give none; `None` derives it from the product's name.
 
     Attributes:
-        ignored: cells that were not understood.
+        ignored: the cells that were not understood.
     """
 
     def __init__(
@@ -70,12 +70,12 @@ class ProductRows:
     def read(
         self, line: int, cells: Mapping[str, str], why: Message | None = None, *, is_typed: bool = False
     ) -> NewProduct | RefusedProduct:
-        """Return the product of a line, or why it has none.
+        """Return the product of a line, or the line as refused with the reason.
 
         Args:
-            cells: by field.
-            why: the line can't be read; None if it can.
-            is_typed: a person wrote the name as a name, even if it looks like a number or an address.
+            cells: cells by field.
+            why: the reason if the line can't be read, else `None`.
+            is_typed: True if a person typed the name, so that it may look like a number or an address.
         """
         name = " ".join(cells.get("name", "").split())
         if why is not None:
@@ -112,7 +112,7 @@ class ProductRows:
         )
 
     def _make(self, name: str, line: int, cells: Mapping[str, str]) -> NewProduct:
-        """Return a product with the keywords and other names of a line, without those that give no query.
+        """Return a product with the usable keywords and other names of a line: those that give a query.
 
         Raises:
             InputError: the name gives no query.
@@ -133,7 +133,7 @@ class ProductRows:
     def _list_usable(
         self, field: str, texts: Iterable[str], line: int, options: Callable[[str], Mapping[str, Any]]
     ) -> list[str]:
-        """Return the texts of which each gives a query; the others are counted."""
+        """Return the texts that give a query. Count the others as not understood."""
         usable = []
         for text in texts:
             try:

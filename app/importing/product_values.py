@@ -1,4 +1,4 @@
-"""Values of the optional columns of a list of products, as people write them.
+"""Parse the optional columns of a list of products, as people write them.
 
 Each reader returns `None` for an empty cell, and raises `NotUnderstood` for one that it can't read.
 """
@@ -17,9 +17,9 @@ from splitter.category import guess_category
 from splitter.errors import InputError
 
 _LEVELS: Mapping[str, int] = meanings_of("priority")
-"""Priorities by the words for them."""
+"""Priorities by word."""
 _BY_GRADE = {"0": 20, "1": 10, "2": 0, "3": -10, "4": -20, "5": -20}
-"""Priorities of 1级, 第二优先, Level 3: the first grade is the highest."""
+"""Priorities by grade (1级, 第二优先, Level 3). The first grade is the highest priority."""
 _GRADE_BEFORE = re.compile(
     r"(?:优先级别?|优先度|优先|紧急程度|重要程度|重要性|priority|prio|level|grade|等级|级别|第)+"
 )
@@ -97,7 +97,7 @@ _DOMAIN_ENDS = ("com", "cn", "net", "org", "gov")
 
 
 def read_priority(text: str) -> int | None:
-    """Return a priority: a whole number as it is, else 20, 10, 0, -10 or -20 by the words for it."""
+    """Return a priority: a whole number as it is, or 20, 10, 0, -10 or -20 for words."""
     if is_nothing(text):
         return None
     plain = plain_cell(text)
@@ -117,7 +117,7 @@ def read_priority(text: str) -> int | None:
 
 
 def _levels(text: str) -> set[int]:
-    """Return the priorities of the words of a text; none if it begins with another word."""
+    """Return the priorities that the words of a text stand for; none if the first word is unknown."""
     if not text.isascii():  # blanks separate words of Chinese; English needs them within
         text = text.replace(" ", ",")
     parts = [*filter(None, ("".join(part.split()) for part in _BETWEEN.split(text)))]
@@ -127,7 +127,7 @@ def _levels(text: str) -> set[int]:
 
 
 def _level(word: str) -> int | None:
-    """Return the priority of a word, also of one with 级, 类 or 优先 around it."""
+    """Return the priority of a word, which may have 级, 类 or 优先 attached; `None` if it is unknown."""
     word = word.strip("\"'“”「」*+?")
     if word in _LEVELS:
         return _LEVELS[word]
@@ -149,7 +149,7 @@ def _whole_number(text: str) -> int | None:
 
 
 def read_pages(text: str) -> int | None:
-    """Return a number of pages; of a range the last, 0 if none is wanted, `None` for the site's own number."""
+    """Return a number of pages: the end of a range, 0 for no page, `None` for the site's default."""
     plain = plain_cell(text)
     if is_nothing(text) or plain in _DEFAULT:
         return None
@@ -160,12 +160,12 @@ def read_pages(text: str) -> int | None:
 
 
 def read_recrawl(text: str, header: str = "") -> timedelta | None:
-    """Return the time between two crawls; `None` if one is enough.
+    """Return the time between two crawls; `None` for a single crawl.
 
     Months have 30 days, quarters 91, years 365.
 
     Args:
-        header: the column's name. A number without unit takes the unit in its brackets: 重采周期（天）.
+        header: the column's name. Its brackets give the unit of a number without one: 重采周期（天）.
     """
     plain = _REMARK.sub("", plain_cell(text)).strip()
     if is_nothing(text) or plain in _ONCE:
@@ -177,26 +177,26 @@ def read_recrawl(text: str, header: str = "") -> timedelta | None:
         return period(plain)
     except InputError:
         pass
-    match = _EVERY.fullmatch(_numbered(plain))
+    match = _EVERY.fullmatch(_write_digits(plain))
     if match is None:
         raise NotUnderstood
     number, times = match["n"], match["times"]
     days = _UNIT_DAYS[match["unit"]]
     length = timedelta(days=days * float(number or 1) / max(1, int(times or 1)))
-    is_period = match["every"] or number or times or days >= 1  # 小时 or m alone asks for nothing
+    is_period = match["every"] or number or times or days >= 1  # 小时 or m alone is not a period
     if not is_period or not _SHORTEST_PERIOD <= length <= _LONGEST_PERIOD:
         raise NotUnderstood
     return length
 
 
-def _numbered(text: str) -> str:
-    """Return a period with its number in digits; words for a whole period are replaced."""
+def _write_digits(text: str) -> str:
+    """Return a period with its number in digits. Words for a period, such as 每周, are replaced by number and unit."""
     bare = text.removeprefix("每").removeprefix("按").removesuffix("一次").removesuffix("1次").strip()
     return arabic(_PERIOD_WORDS.get(text) or _PERIOD_WORDS.get(bare) or text)
 
 
 def read_category(text: str) -> Category | None:
-    """Return a category by its name, by a word for it, or by what kind of goods the text names."""
+    """Return the category that a text names: by its name, by another word for it, or by the goods in the text."""
     if is_nothing(text):
         return None
     plain = _REMARK.sub("", plain_cell(text)).replace(" ", ",")
@@ -212,12 +212,12 @@ def read_category(text: str) -> Category | None:
 
 
 def read_sites(text: str, sites: Mapping[str, Site]) -> tuple[tuple[str, ...] | None, list[str]]:
-    """Return the sites of the catalog that a cell names, `None` for all of them, and the words that name none.
+    """Return the sites that a cell names (`None` for all sites), and the words that name no known site.
 
-    A site is named by its domain, an address, its title (京东), the first part of its domain (jd), or its group (电商).
+    A site can be given by domain, address, title (京东), first part of its domain (jd) or group (电商).
 
     Args:
-        sites: of the catalog, by domain.
+        sites: sites of the catalog by domain.
     """
     found: dict[str, None] = {}
     unknown: list[str] = []
@@ -268,7 +268,7 @@ def _find_sites(word: str, sites: Mapping[str, Site]) -> Iterator[str]:
 
 
 def _titles_meant(word: str) -> Iterable[str]:
-    """Yield the titles that a word may stand for, the nearest first."""
+    """Yield the titles that a word may stand for, the most likely first."""
     yield word
     yield f"{word}网"
     if word in _SITE_NAMES:

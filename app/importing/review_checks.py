@@ -1,4 +1,4 @@
-"""A record of a file as a review that can be stored, or refused with its line, field and reason."""
+"""Make a review from each record of a file, or refuse the record with its line, field and reason."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ from tasks.store.content.products import KnownName, NewProduct
 from tasks.worker.pseudonyms import NOBODY_PREFIX, PREFIX, Pseudonyms
 
 NO_SITE = "imported"
-"""The site of a review that neither names one nor has an address."""
+"""Site of a review that has neither a site nor an address."""
 _LONGEST = {"body": 100_000, "title": 2_000, "author": 500, "date": 100, "site": 255, "variant": 500}
-"""Characters of a field, at most."""
+"""Maximum number of characters by field."""
 _REMEMBERED = 20_000
-"""Names of products that are remembered with what they lead to."""
+"""Number of product names whose result is cached."""
 _LEAST_WORDS = 2
 _MEANING = Message("left empty")
 _BROKEN = re.compile("[\ud800-\udfff]")
 _AHEAD = timedelta(days=2)
-"""How far ahead of the clock a date may be: zones differ."""
+"""How far in the future a date may be, as time zones differ."""
 
 
 @dataclass(frozen=True, slots=True)
 class RefusedReview:
-    """A line that was not taken.
+    """A line that was refused.
 
     Attributes:
-        field: which has the fault; empty: the line as a whole.
+        field: the field with the fault; empty if the fault is in the whole line.
     """
 
     line: int
@@ -63,20 +63,20 @@ T = TypeVar("T")
 
 
 class _Refused(Exception):
-    """(field, why)."""
+    """Refuses a record. The arguments are the field and the reason."""
 
 
 class ProductNames:
-    """Finds the product that a name in a file means: one that is there, or a new one.
+    """Finds the product that a name in a file stands for: a stored one or a new one.
 
-    A name means the product of that name or alias; else the one all of whose keywords it holds, of several the one
-    with most keywords, at least two; else a new product. Products that one file adds take no other names of it, so
-    the order of its lines does not matter.
+    A name stands for the product with this name or alias. Otherwise it stands for the product whose keywords, at
+    least two, are all in the name; if there are several, for the one with most keywords. Otherwise it is a new product.
+    Products that this file adds are not matched by keywords, so the order of its lines does not matter.
 
     Args:
-        known: products that are there.
-        fixed: the name of the product of all lines; None: each line has its own.
-        crawled: new products are looked for at these sites: None = all, empty = none.
+        known: the stored products.
+        fixed: product of all lines; `None` if each line names its own.
+        crawled: sites at which new products will be crawled: `None` for all, empty for none.
     """
 
     def __init__(
@@ -95,8 +95,8 @@ class ProductNames:
         self.taken_as: dict[str, str] = {}
         self._found = lru_cache(_REMEMBERED)(self._find)
 
-    def of(self, written: str) -> tuple[str, str]:
-        """The product's name, and the name as written. Raises InputError for what is no product's name."""
+    def find(self, written: str) -> tuple[str, str]:
+        """Return the product's name and the name as written. Raises InputError if it can't be a product's name."""
         written = self._fixed or " ".join(written.split())
         return self._found(written), written
 
@@ -138,17 +138,17 @@ def _plain(name: str) -> str:
 
 
 class ReviewChecks:
-    """Makes reviews of records.
+    """Makes reviews from records.
 
     Args:
-        columns: where fields are read from.
+        columns: the columns that fields are read from.
         names: finds products.
-        sites: of the catalog; an address on one of their hosts is of that site.
-        pseudonyms: of authors; None: names are stored as they are.
-        now: what relative dates count from.
+        sites: sites of the catalog. An address on a host of a site belongs to that site.
+        pseudonyms: replaces authors' names; `None` stores them as they are.
+        now: the time that relative dates are counted from.
 
     Attributes:
-        ignored: cells that were not understood.
+        ignored: the cells that were not understood.
     """
 
     def __init__(
@@ -169,8 +169,8 @@ class ReviewChecks:
         self._now = now.astimezone(CHINA)
         self.ignored = IgnoredCells()
 
-    def of(self, record: Record) -> ImportedReview | RefusedReview:
-        """Return the review of a record, or why it has none: only its text or its product can refuse it."""
+    def make_review(self, record: Record) -> ImportedReview | RefusedReview:
+        """Return the review of a record, or the record as refused. Only its text and its product can refuse it."""
         try:
             return self._review(record)
         except _Refused as refused:
@@ -179,11 +179,11 @@ class ReviewChecks:
 
     def _review(self, record: Record) -> ImportedReview:
         cells = _Cells(self._columns, record, self.ignored)
-        body = cells.needed("body")
+        body = cells.get_required("body")
         if not body:
             raise _Refused("body", Message("is empty"))
         try:
-            product, written = self._names.of(cells.needed("product"))
+            product, written = self._names.find(cells.get_required("product"))
         except InputError as error:
             raise _Refused("product", error.message) from None
         url, site_of_url = cells.value("url", self._address, ("", ""))
@@ -215,7 +215,7 @@ class ReviewChecks:
         return ImportedReview(product, written, site, url, review, page, copy_key(site, author, body))
 
     def _address_of(self, text: str) -> tuple[str, str]:
-        """Return a canonical address, and the catalog's site that it is on, else its host; empty texts for none."""
+        """Return the canonical address and its site (the host if no site has it); two empty texts if there is none."""
         if is_nothing(text):
             return "", ""
         try:
@@ -228,7 +228,7 @@ class ReviewChecks:
         return url, next((domain for domain in domains if domain in self._sites), host)
 
     def _convert_to_site_zone(self, date: datetime | None, site: str) -> datetime | None:
-        """Return a date that has an offset, as programs write them, in the zone of its site; others as they are."""
+        """Convert a date with a UTC offset to the zone of its site. Return other dates unchanged."""
         if date is None or date.tzinfo is CHINA:
             return date
         zone = get_zone(self._sites[site].zone) if site in self._sites else CHINA
@@ -245,7 +245,7 @@ class _Cells:
     """The fields of a record.
 
     Args:
-        ignored: counts the cells that are not understood.
+        ignored: gets the cells that are not understood.
     """
 
     def __init__(self, columns: FieldColumns, record: Record, ignored: IgnoredCells) -> None:
@@ -254,15 +254,15 @@ class _Cells:
         self._ignored = ignored
         self._left_out: list[str] = []
 
-    def needed(self, name: str) -> str:
-        """Return a field that can refuse the record."""
+    def get_required(self, name: str) -> str:
+        """Return a field that the record must have. Raises `_Refused` if it is wrong."""
         try:
             return self._text(name)
         except InputError as error:
             raise _Refused(name, error.message) from None
 
     def value(self, name: str, reader: Callable[[str], T], empty: T) -> T:
-        """Return a field that may be empty; a cell that is not understood is counted, and empty."""
+        """Return an optional field, or `empty`. A cell that is not understood is counted and gives `empty`."""
         try:
             return reader(self._text(name))
         except (InputError, NotUnderstood):
@@ -273,11 +273,11 @@ class _Cells:
             return empty
 
     def when(self, date: datetime | None) -> str:
-        """Return the date and the cells that were left empty: they distinguish reviews with the same text."""
+        """Return the date with the cells that were not understood. It distinguishes reviews with the same text."""
         return "\n".join([date.isoformat() if date is not None else "", *self._left_out]).rstrip("\n")
 
     def _text(self, name: str) -> str:
-        """Return a field as text. Raises InputError if it is too long or broken."""
+        """Return a field as text. Raises InputError if it is too long or undecodable."""
         text = strip_unseen(self._columns.text(name, self._record.cells).replace("\0", ""))
         if _BROKEN.search(text):
             raise InputError("ends in the middle of a character")

@@ -1,6 +1,6 @@
-"""Finds which column of a file of reviews holds what: known headers, known collectors, and a person's choice.
+"""Find the column of each field in a file of reviews: by a person's choice, the collector, or the header.
 
-Sources of the headers and of the collectors' fields, each with its date: docs/import.md.
+A collector is a program or shop that exported the file. docs/import.md lists the sources of all column names.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _TEMPLATE = re.compile(r"\{(\w+)\}")
 
 @dataclass(frozen=True, slots=True)
 class Collector:
-    """Column names of a well-known program or shop.
+    """Column names in the files of a well-known program or shop.
 
     Attributes:
-        name: also the source's, where none is given.
-        needs: columns that all of its files have, and others' have not.
-        site: of what it collects.
-        columns: field to column, where the header alone does not tell.
-        url: address of the page a record is of, with names of columns in braces; empty: a column has it.
+        name: its name, and the name of the source if a person gives none.
+        needs: columns by which its files are recognised.
+        site: the site that its reviews come from.
+        columns: columns by field, for fields that the header alone does not identify.
+        url: address of a record's page, with names of columns in braces; empty if a column contains it.
     """
 
     name: str
@@ -88,17 +88,17 @@ class FieldColumns:
     """The column that each field of a review is read from.
 
     Attributes:
-        columns: field to column; fields without a column are left out.
-        collector: whose file it is, where that is known.
-        site: of all records whose column names none; empty: the collector's.
+        columns: columns by field; fields without a column are left out.
+        collector: the collector that made the file; `None` if it is unknown.
+        site: site of records that name none; empty for the collector's site.
     """
 
     columns: Mapping[str, str]
     collector: Collector | None = None
     site: str = ""
 
-    def unused(self, columns: Sequence[str], choice: ColumnChoice) -> list[str]:
-        """Return the columns that nothing is read from, without those that a person ignores."""
+    def list_unused(self, columns: Sequence[str], choice: ColumnChoice) -> list[str]:
+        """Return the columns that no field is read from, except those that a person chose to ignore."""
         used = set(self.columns.values())
         if self.collector is not None:
             used.update(_TEMPLATE.findall(self.collector.url))
@@ -107,7 +107,7 @@ class FieldColumns:
         return [key for place, key in keys.items() if key not in used and place not in ignored]
 
     def text(self, name: str, cells: Mapping[str, str]) -> str:
-        """A field of a record; empty where it has none."""
+        """Return a field of a record; empty if it has none."""
         column = self.columns.get(name)
         if column is not None:
             return cells.get(column, "")
@@ -125,7 +125,7 @@ def field_columns(columns: Sequence[str], choice: ColumnChoice, origin: str) -> 
     """Choose a column for each field: by a person's choice, then by the collector and the headers.
 
     Raises:
-        InputError: a column is not there, or none is known to hold the texts of reviews.
+        InputError: a chosen column does not exist, or no column is recognised as the texts of reviews.
     """
     choice.check(columns, origin)
     collector = _collector_of(columns)
@@ -143,7 +143,7 @@ def field_columns(columns: Sequence[str], choice: ColumnChoice, origin: str) -> 
 
 
 def review_fields(names: Sequence[str], choice: ColumnChoice, *, is_header: bool = False) -> FieldPlaces:
-    """Return the places of the columns that hold fields; see `find_fields`."""
+    """Return the places of the columns by field. The arguments are those of `find_fields`."""
     collector = _collector_of(names)
     if collector is None:
         return find_fields(names, _WORDS, choice, is_header=is_header)

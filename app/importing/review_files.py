@@ -1,4 +1,4 @@
-"""Files of reviews that people have, record by record: CSV, xlsx, or one JSON object a line."""
+"""Read files of reviews record by record: CSV, xlsx, or one JSON object per line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any, BinaryIO
 
 from app.files.table_files import BadRow, is_workbook
-from app.files.text_files import opened_text, read_lines
+from app.files.text_files import open_text, read_lines
 from app.files.visible_text import strip_unseen, visible
 from app.importing.columns import ColumnChoice, column_key
 from app.importing.name_lists import refuse_other_text
@@ -19,9 +19,9 @@ from splitter.errors import InputError, Message
 from tasks.reading.file_encoding import encoding_of, head_of
 
 _DEEPEST = 3
-"""Objects within objects whose values are columns of their own."""
+"""Maximum depth of nested objects whose values become columns."""
 _LOOKED_AT = 100
-"""Lines at the beginning of a file of JSON whose keys are its columns."""
+"""Number of lines at the beginning of a JSON file whose keys become the columns."""
 
 _RIGHT = Message(
     "Give a table whose columns have names, 评论内容 or body for the texts, or its header's row with --header-row"
@@ -30,7 +30,7 @@ _RIGHT = Message(
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A line's cells by column; texts without blanks around them, empty ones left out."""
+    """A line with its cells by column. Cells have no surrounding blanks, and empty ones are left out."""
 
     line: int
     cells: Mapping[str, str]
@@ -38,13 +38,12 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class ReviewFile:
-    """A file whose columns are known.
+    """A file with its columns and records.
 
     Attributes:
-        columns: names of columns, empty for those without; of JSON the keys, those of an object within as
-            ``user.name``.
-        records: of its lines, in order; those that can't be read with the reason.
-        found: the table that is read; None for JSON.
+        columns: names of the columns; empty for a column without a name. In JSON, keys; a nested key is ``user.name``.
+        records: the records in order; a line that can't be read is a `BadRow` with the reason.
+        found: the table that is read; `None` for JSON.
     """
 
     columns: tuple[str, ...]
@@ -55,14 +54,14 @@ class ReviewFile:
 def open_review_file(
     file: BinaryIO, origin: str, choice: TableChoice | None = None, columns: ColumnChoice | None = None
 ) -> ReviewFile:
-    """Find a file's columns; its records are read as they are asked for.
+    """Find the columns of a file. Its records are read on demand.
 
     Args:
-        file: can be read from its beginning again, and stays open as long as records are read.
+        file: a seekable file, which must stay open while records are read.
         columns: a person's choice of columns.
 
     Raises:
-        InputError: it is empty, no such file, or exceeds a limit.
+        InputError: the file is empty, has another format, or exceeds a limit.
     """
     head = head_of(file)
     choice = choice or TableChoice()
@@ -70,7 +69,7 @@ def open_review_file(
     if is_workbook(head):
         return _table(file, origin, choice, columns)
     encoding = encoding_of(file, origin)
-    with opened_text(file, encoding) as text:
+    with open_text(file, encoding) as text:
         begin = text.read(1000).lstrip()[:1]
     if begin == "[":
         raise InputError(
@@ -97,14 +96,14 @@ def _table(file: BinaryIO, origin: str, choice: TableChoice, columns: ColumnChoi
         raise InputError("{origin}: is empty; it begins with a line that names its columns", origin=origin)
     if choice is None or choice == TableChoice():
         _check_texts(found, origin)
-    if not found.header_row:  # unknown names may have got a meaning by an earlier import
+    if not found.header_row:  # an earlier import may have given unknown names a meaning
         first = next((row for row in found.sample if len(row.places()) > 1), found.sample[0])
         found = replace(found, names=[*map(visible, first.cells)], header_row=first.line, last_row=first.line)
     return ReviewFile(tuple(found.names), _rows(found), found)
 
 
 def _check_texts(found: FoundTable, origin: str) -> None:
-    """Refuse settings, code or markup in which a word of a header occurs, as `content:`."""
+    """Raise InputError for settings, code or markup that contain a word of a header, such as `content:`."""
     if not found.table.sheet and max(len(row.places()) for row in found.sample) == 1:
         lines = [(row.line, "".join(row.cells)) for row in found.sample]
         refuse_other_text(lines, origin, _RIGHT, prose=False)
@@ -123,7 +122,7 @@ def _rows(found: FoundTable) -> Iterator[Record | BadRow]:
 
 def _objects(file: BinaryIO, origin: str) -> Iterator[Record | BadRow]:
     encoding = encoding_of(file, origin)
-    with opened_text(file, encoding) as text:
+    with open_text(file, encoding) as text:
         for number, line, too_long in read_lines(text):
             if why := too_long or encoding.find_fault(line):
                 yield BadRow(number, why)
@@ -145,7 +144,7 @@ def _record(number: int, line: str) -> Record | BadRow:
 
 
 def _flat(value: Mapping[str, Any], before: str, deep: int) -> Iterator[tuple[str, str]]:
-    """Texts and numbers of an object by name, and those of objects in it; lists, truth values and null are left out."""
+    """Yield name and text of each text and number of an object and its nested objects. Skip other values."""
     for name, one in value.items():
         if isinstance(one, dict):
             if deep:

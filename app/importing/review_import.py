@@ -1,4 +1,4 @@
-"""Imports reviews that people have: reads a file as a stream, and stores its reviews batch by batch."""
+"""Import a file of reviews: read it as a stream, and store its reviews in batches."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from tasks.store.content.imports import ImportedReview
 from tasks.store.sql.database import Store
 
 BATCH = 1000
-"""Lines of one transaction."""
+"""Number of lines in one transaction."""
 MOST_REFUSED = 1000
-"""Refused lines that are listed one by one; all are counted."""
+"""Maximum number of refused lines that are listed; all are counted."""
 
 
 @dataclass(slots=True)
@@ -27,10 +27,11 @@ class Imported:
     """The outcome of importing a file.
 
     Attributes:
-        lines: with a review in them or refused.
-        added, known: reviews stored now; and stored already, by an earlier import or an earlier line.
-        refused: the first `MOST_REFUSED` lines that were not taken.
-        refused_by: how many were not taken, by field.
+        lines: number of lines with a review, including refused lines.
+        added: number of newly stored reviews.
+        known: number of reviews that an earlier import or line had already stored.
+        refused: the first `MOST_REFUSED` refused lines.
+        refused_by: number of refused lines by field.
     """
 
     lines: int = 0
@@ -40,7 +41,7 @@ class Imported:
     refused_by: Counter[str] = field(default_factory=Counter)
 
     def refuse(self, one: RefusedReview) -> None:
-        """Count a line that is not taken."""
+        """Count a refused line."""
         self.refused_by[one.field or "line"] += 1
         if len(self.refused) < MOST_REFUSED:
             self.refused.append(one)
@@ -52,11 +53,11 @@ def import_reviews(
     save: Callable[[Sequence[ImportedReview]], Sequence[bool]],
     progress: Callable[[int], None],
 ) -> Imported:
-    """Read records to their end.
+    """Read all records, and store their reviews in batches.
 
     Args:
-        save: stores reviews; of each, whether it was known.
-        progress: told after each batch how many lines were read.
+        save: stores reviews, and returns True for each one that was already stored.
+        progress: called after each batch with the number of lines read.
     """
     done = Imported()
     while batch := list(islice(records, BATCH)):
@@ -65,7 +66,7 @@ def import_reviews(
             one = (
                 RefusedReview(record.line, "", record.why)
                 if isinstance(record, BadRow)
-                else checks.of(record)
+                else checks.make_review(record)
             )
             if isinstance(one, RefusedReview):
                 done.refuse(one)
@@ -80,15 +81,15 @@ def import_reviews(
 
 
 class Saving:
-    """Stores reviews with their products, a batch a transaction.
+    """Stores reviews and their products, one transaction per batch.
 
     Args:
-        source: name of where the reviews come from.
-        file: the first batch begins an import of it.
-        who: imports it.
+        source: name of the source of the reviews.
+        file: name of the imported file.
+        who: person who imports it.
 
     Attributes:
-        number: of the import; None before the first batch.
+        number: number of the import, which the first batch begins; `None` before.
     """
 
     def __init__(self, store: Store, source: str, names: ProductNames, file: str, who: str) -> None:
@@ -101,7 +102,7 @@ class Saving:
         self.number: int | None = None
 
     def save(self, came: Sequence[ImportedReview]) -> Sequence[bool]:
-        """Store reviews; of each, whether it was known. Raises InputError if the import was undone meanwhile."""
+        """Store reviews, and return True for each one already stored. Raises InputError if the import was undone."""
         with self._store.begin() as tx:
             number = self.number
             if number is None:
@@ -118,19 +119,19 @@ class Saving:
         return repeated
 
     def end(self) -> None:
-        """Note that the file was read to its end."""
+        """Record that the file was read to its end."""
         if self.number is not None:
             with self._store.begin() as tx:
                 numbered_imports.end(tx, self.number)
 
 
 class Trying:
-    """Looks which reviews would be stored; changes nothing.
+    """Finds out which reviews would be stored, and changes nothing.
 
-    It remembers 8 bytes of each, to know those that come twice.
+    It keeps 8 bytes per review in memory to recognise repeated ones.
 
     Args:
-        store: None where there is none yet.
+        store: `None` if it does not exist yet.
     """
 
     def __init__(self, store: Store | None) -> None:
@@ -139,7 +140,7 @@ class Trying:
         self.number: int | None = None
 
     def save(self, came: Sequence[ImportedReview]) -> Sequence[bool]:
-        """Return for each review whether it is known."""
+        """Return True for each review that is stored already or repeated."""
         if self._store is None:
             stored = [False] * len(came)
         else:
@@ -153,4 +154,4 @@ class Trying:
         return repeated
 
     def end(self) -> None:
-        """Do nothing: no import was begun."""
+        """Do nothing, as no import was begun."""

@@ -1,4 +1,4 @@
-"""Ratings and dates of reviews, as people write them.
+"""Parse ratings and dates of reviews, as people write them.
 
 Each reader returns `None` for an empty cell, and raises `NotUnderstood` for one that it can't read.
 """
@@ -14,7 +14,7 @@ from splitter.spans import CHINA
 from tasks.reading.dates import read_date
 
 _RATINGS = {word: float(stars) for word, stars in meanings_of("rating").items()}
-"""Ratings by the words for them, in stars of five."""
+"""Ratings by word, in stars from 1 to 5."""
 _STARS = re.compile(r"[★⭐✭✮🌟]")
 _SIGNS = re.compile(r"[★⭐✭✮🌟☆✩⯪半 \ufe0f]+")
 _MOST_SIGNS = 10
@@ -34,7 +34,7 @@ _USUAL = re.compile(r"(?:19[7-9]|20\d)\d[-/.]\d{1,2}[-/.]\d{1,2}(?!\d)")
 _SERIAL = re.compile(r"[1-9]\d{4}(?:\.\d+)?")
 _FIRST_DAY = datetime(1899, 12, 30, tzinfo=CHINA)
 _SERIALS = range(25_569, 73_051)
-"""Days as Excel counts them, of the years 1970 to 2099."""
+"""Excel's numbers for the days of the years 1970 to 2099."""
 _DASHES = str.maketrans(dict.fromkeys("‐‑‒–—―−－﹣", "-") | dict.fromkeys("。．·﹒", ".") | {"号": "日"})
 _CHINESE_DAY = re.compile(
     r"(?:([〇零一二三四五六七八九\d]{4})年)?([一二三四五六七八九十\d]{1,3})月([一二三四五六七八九十\d]{1,3})[日]"
@@ -47,7 +47,7 @@ _NO_DATES = ("0", "0000-00-00", "0000-00-00 00:00:00")
 
 @lru_cache(_REMEMBERED)
 def read_rating(text: str) -> float | None:
-    """Return a rating: words, signs, fractions and shares in stars of five, a number without scale as it is."""
+    """Return a rating. Words, stars, fractions and percentages give 1 to 5 stars; a plain number stays as it is."""
     if is_nothing(text):
         return None
     plain = plain_cell(text.replace("½", "半")).strip("!~。. ")
@@ -71,27 +71,27 @@ def _read_rating(text: str) -> float | None:
     if match := _HALF.fullmatch(number):
         return float(match[1]) + 0.5
     if number.endswith("%") and (match := _NUMBER.fullmatch(number[:-1].strip())):
-        return _scaled(float(match[1]), _MOST)
+        return _scale(float(match[1]), _MOST)
     number = _COMMA.sub(".", _AROUND.sub("", number).replace(",最多", "/").strip())
     number = _AROUND.sub("", number).strip()
     if match := _FRACTION.fullmatch(number):
-        return _scaled(float(match[1]), float(match[2]))
+        return _scale(float(match[1]), float(match[2]))
     match = _NUMBER.fullmatch(number)
     return float(match[1]) if match and float(match[1]) <= _MOST else None
 
 
-def _scaled(value: float, best: float) -> float | None:
-    """Return a rating of `best` in stars of five."""
+def _scale(value: float, best: float) -> float | None:
+    """Return a rating on a scale up to `best` as a rating up to 5; `None` if it is off the scale."""
     if not 1 < best <= _MOST or value > best:
         return None
     return round(value * _BEST / best, 2)
 
 
 def read_day(text: str, now: datetime) -> datetime | None:
-    """Return the time that a date means, in China unless it names a zone; also days as Excel counts them.
+    """Return the time of a date in text or as Excel's number. It is in China's zone unless it gives another.
 
     Args:
-        now: aware, in China; what relative dates count from.
+        now: the time that relative dates are counted from; aware, in China's zone.
     """
     if _USUAL.match(text):
         date = read_date(text, now)

@@ -1,4 +1,4 @@
-"""Finds the table in a file by the words in its header. People put titles above it, and totals below."""
+"""Find the table in a file by the words in its header. There may be titles above the table and totals below."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from typing import BinaryIO
 from app.files.table_files import BadRow, Table, TableRow, open_tables
 from app.files.visible_text import visible
 from app.files.xlsx_reader import MOST_UNPACKED
-from app.importing.columns import FieldPlaces, unused_note
+from app.importing.columns import FieldPlaces, describe_unused
 from splitter.errors import InputError, Message, list_names
 
 _LOOKED_AT = 30
-"""Number of rows at the beginning of a table among which its header is."""
+"""Number of rows at the beginning of a sheet in which the header is searched."""
 _LONGEST_NAME = 200
 _FEWEST = 2
-"""Number of fields that a row must name to be a header although it names none that is needed."""
+"""Minimum number of known fields in a header that lacks the needed ones."""
 _NOTE_SHEET = re.compile(
     "说明|须知|指南|规范|注意|备注|封面|目录|字典|枚举|示例|样例|帮助|readme|note|help|cover|guide|example",
     re.IGNORECASE,
 )
-"""Names of sheets that people write about their lists on."""
+"""Usual names of sheets with notes."""
 _FOOT = re.compile(
     r"[合总小共]\s*计(?:[\W\d].*)?|共\s*\d+.*|[（(]?(?:此行)?以下(?:空白|无内容|为空)[）)]?|(?:制表|填表|填报|填写|编制|审核|复核|批准|负责|备注|说明|注)(?:人|单位|部门|日期|时间)?\s*[:：].*",
     re.DOTALL,
 )
 FindFields = Callable[[Sequence[str]], FieldPlaces]
-"""Returns the known fields of a row of column names."""
+"""Function that returns the places of the known fields in a row of column names."""
 
 
 @dataclass(frozen=True, slots=True)
 class WantedTable:
-    """The fields by which an import recognises its table.
+    """The fields that an import looks for in a table.
 
     Attributes:
-        needed: fields that it should have. The first is the one that each entry must fill.
+        needed: fields that the table should have. Each entry must fill the first one.
     """
 
     find_fields: FindFields
@@ -47,11 +47,11 @@ class WantedTable:
 
 @dataclass(frozen=True, slots=True)
 class TableChoice:
-    """A person's choice of a table in a file; None: it is found by its content.
+    """A person's choice of a table in a file. `None` lets the importer find it.
 
     Attributes:
-        sheet: its name, or its number from 1.
-        header_row: from 1; 0: there is none.
+        sheet: name or number (from 1) of the sheet.
+        header_row: number of the header's row, from 1; 0 if there is no header.
     """
 
     sheet: str | None = None
@@ -60,18 +60,18 @@ class TableChoice:
 
 @dataclass(frozen=True, slots=True)
 class FoundTable:
-    """A table whose header was looked for.
+    """A table with its header, if one was found.
 
     Attributes:
-        sample: rows at the beginning of the table, or around the header that was chosen.
-        names: of the columns.
-        needed: as of `WantedTable`.
-        fields: the places of known ones.
-        header_row: its row; of two the one that names the entry; 0: there is none.
-        last_row: the last row of the header.
-        others: sheets that are not read, although they are not empty.
+        sample: rows at the beginning of the table, or around a chosen header.
+        names: names of the columns.
+        needed: as in `WantedTable`.
+        fields: places of the known fields.
+        header_row: row of the header; if it has two rows, the one with the first needed field; 0 without a header.
+        last_row: last row of the header.
+        others: names of other sheets that are not empty and are not read.
         passed: rows that `rows` left out.
-        unused: columns that no field is read from, without those that a person ignores.
+        unused: columns that no field is read from, except those that a person chose to ignore.
     """
 
     table: Table
@@ -87,17 +87,17 @@ class FoundTable:
 
     @property
     def entry(self) -> int | None:
-        """The place of the column that each entry must fill; None if it is not found."""
+        """Place of the column that each entry must fill; `None` if it was not found."""
         return self.fields.get(self.needed[0])
 
     @property
     def rank(self) -> tuple[int, int, bool]:
-        """Numbers of needed and of known columns, and whether there are several; the best header has the greatest."""
+        """Rank of the header: numbers of needed and known fields, True if it has several names. Greater is better."""
         needed = sum(name in self.fields for name in self.needed)
         return needed, len(self.fields), len([*filter(None, self.names)]) > 1
 
     def rows(self) -> Iterator[TableRow | BadRow]:
-        """Yield the rows below the header, without totals, signatures, headings and repeated headers."""
+        """Yield the rows below the header, except totals, signatures, headings and repeated headers."""
         headers = {row.cells for row in self.sample if row.line == self.header_row}
         self.passed.clear()
         for row in self.table.rows():
@@ -118,7 +118,7 @@ class FoundTable:
             yield row
 
     def check(self) -> None:
-        """Read a sheet to its end, so that one beyond a limit is refused before anything is stored."""
+        """Read a sheet to its end, so that a limit that it exceeds is noticed before rows are stored."""
         if self.table.sheet:
             for _ in self.table.rows():
                 pass
@@ -134,12 +134,12 @@ class FoundTable:
 
     @property
     def columns(self) -> dict[str, str]:
-        """The names of the known columns, by field; none without a header."""
+        """Names of the known columns by field; empty without a header."""
         return {field: self.names[place] for field, place in self.fields.items() if self.header_row}
 
     @property
     def where(self) -> Message:
-        """The sheet and the row of the header, for messages."""
+        """Sheet and row of the header, for messages."""
         header = Message("no header")
         if self.header_row:
             header = Message("header in row {row}", row=self.header_row)
@@ -149,7 +149,7 @@ class FoundTable:
 
     @property
     def notes(self) -> list[Message]:
-        """Sentences on what is not read; complete when `rows` has ended."""
+        """Messages about parts that are not read; complete when `rows` has ended."""
         notes = list(self.table.notes)
         if self.others:
             notes.append(
@@ -159,7 +159,7 @@ class FoundTable:
             rows = list_names([*map(str, self.passed)])
             notes.append(Message("no entries, but totals, signatures or headings: rows {rows}", rows=rows))
         if self.unused:
-            notes.append(unused_note(self.unused))
+            notes.append(describe_unused(self.unused))
         return notes
 
 
@@ -170,13 +170,13 @@ def find_table(
     wanted: WantedTable,
     most_unpacked: int = MOST_UNPACKED,
 ) -> FoundTable:
-    """Choose the table of a file, and in it the header, which may have two rows.
+    """Find the table in a file and its header, which may have two rows.
 
-    The header is the row with most needed fields, then with most known ones, the first of several. Of two sheets
-    whose headers are alike, one that is named like notes is not read. Hidden sheets are only read if they are chosen.
+    The header is the row with the most needed fields, then with the most known fields, then the first. If two sheets
+    have equally good headers, one with a name for notes loses. Hidden sheets are read only if a person chose them.
 
     Raises:
-        InputError: the file can't be read, or has no such sheet or row.
+        InputError: the file can't be read, or the chosen sheet or row does not exist.
     """
     tables = _chosen(open_tables(file, origin, most_unpacked), choice.sheet, origin)
     found = [_look_at(table, choice.header_row, wanted) for table in tables]
@@ -220,7 +220,7 @@ def _look_at(table: Table, header_row: int | None, wanted: WantedTable) -> Found
         filled = row.places()
         fields = wanted.find_fields(row.cells)
         if len(fields) == 1 and len(filled) > 2 and any(filled <= one.places() for one in sample[:place]):
-            continue  # an entry that has a known name in one of its cells
+            continue  # an entry with a column's name in one of its cells
         if len(fields) >= _FEWEST or not fields.keys().isdisjoint(wanted.needed):
             one = _header(best, place, wanted)
             if one.rank > best.rank:
@@ -229,7 +229,7 @@ def _look_at(table: Table, header_row: int | None, wanted: WantedTable) -> Found
 
 
 def _header(found: FoundTable, place: int, wanted: WantedTable) -> FoundTable:
-    """Read the names of columns from a row, and from its neighbours if merged cells spread them over two rows."""
+    """Read the names of the columns from a row, and from a row next to it if merged cells spread them over two."""
     row = found.sample[place]
     width = max(len(one.cells) for one in found.sample)
     names = [*row.cells, *[""] * (width - len(row.cells))]
@@ -256,7 +256,7 @@ def _header(found: FoundTable, place: int, wanted: WantedTable) -> FoundTable:
 
 
 def _usual_width(rows: Iterable[TableRow]) -> int:
-    """Return the width that most rows have: people leave the names of their last columns out. 0 if there is none."""
+    """Return the width that most rows have, else 0. A header may be narrower, without names for the last columns."""
     widths = Counter(max(row.places()) + 1 for row in rows)
     if not widths:
         return 0
@@ -265,5 +265,5 @@ def _usual_width(rows: Iterable[TableRow]) -> int:
 
 
 def is_foot(text: str) -> bool:
-    """Return True for a total or a signature, as people write them below a table."""
+    """Return True for a total or a signature below a table."""
     return _FOOT.fullmatch(text) is not None

@@ -1,4 +1,4 @@
-"""Reads an uploaded file of products in a process of its own, which ends at a limit or when its visitor leaves."""
+"""Read an uploaded file of products in a separate process, which is ended at a limit or when the visitor leaves."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ _MOST_S = 60
 _MOST_MEMORY = 512 << 20
 _MOST_LINES = 50_000
 _MOST_ANSWER = 20_000_000
-"""Maximum number of bytes of the lines of a file."""
+"""Maximum number of bytes that the process may return for a file."""
 _AT_ONCE = 2
 _LONGEST_ORIGIN = 100
 _TEMPLATE = "\0template"
-"""Key of a message in JSON; no text of a file has this character."""
+"""Key of a message in JSON. Its NUL character does not occur in texts of files."""
 
 
 Upload = tuple[Sequence[Line], Mapping[str, str], Sequence[Message]]
-"""The lines of a file, its columns by field, and notes on how it was read."""
+"""Lines of a file, names of its columns by field, and notes for people."""
 
 
 class Uploads:
-    """Reads at most `_AT_ONCE` files at a time; the others wait their turn."""
+    """Reads at most `_AT_ONCE` files at the same time; further ones wait."""
 
     def __init__(self) -> None:
         self._turn = asyncio.Semaphore(_AT_ONCE)
@@ -47,15 +47,15 @@ class Uploads:
         *,
         as_list: bool = False,
     ) -> Upload:
-        """Read a file.
+        """Return the lines of a file.
 
         Args:
-            ignored: columns that are not read.
-            as_list: each line of a text is a name.
-            leaving: is done when the visitor has left.
+            ignored: columns that must not be read.
+            as_list: True to take each line of a text as a name.
+            leaving: task that ends when the visitor has left.
 
         Raises:
-            InputError: the file is refused as a whole, or its visitor has left.
+            InputError: the whole file is refused, or the visitor has left.
         """
         origin = one_line(origin)[:_LONGEST_ORIGIN]
         async with self._turn:
@@ -113,14 +113,14 @@ def _as_document(value: object) -> object:
 
 
 def _as_message(document: dict[str, Any]) -> object:
-    """Return the message of a JSON object that is one."""
+    """Convert a JSON object made from a message back to the message; return other objects unchanged."""
     if _TEMPLATE in document:
         return Message(document[_TEMPLATE], **document["parameters"])
     return document
 
 
 def main() -> None:
-    """Read a file from standard input, and write it as JSON to standard output."""
+    """Read a file from standard input, and write its lines as JSON to standard output."""
     resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY, _MOST_MEMORY))
     resource.setrlimit(resource.RLIMIT_CPU, (_MOST_S, _MOST_S))
     data = sys.stdin.buffer.read()

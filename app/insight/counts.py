@@ -1,4 +1,4 @@
-"""Weekly counts of products, of all days and of a choice: asked once, and used by everything that is shown of them."""
+"""Load the weekly counts of products once, for all tables, charts and sentences about them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tasks.store.sql.transaction import Transaction
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What a person wants to see: a period, and one site or theme; empty for all."""
+    """A person's choice of a period, and of one site or theme; empty for all."""
 
     period: Period
     site: str = ""
@@ -23,10 +23,10 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class AllCounts:
-    """Weekly counts of products, of all days or many.
+    """Weekly counts of products over a long period.
 
     Attributes:
-        seen: how late the newest reviews were seen, see `app.insight.delays`.
+        seen: delays between writing and seeing the newest reviews (`app.insight.delays`).
     """
 
     reviews: Sequence[ReviewWeek]
@@ -39,8 +39,8 @@ class ChosenCounts:
     """Weekly counts of products.
 
     Attributes:
-        every: of all days.
-        reviews, themes: at the chosen site, about the chosen theme, in the period.
+        every: counts of all days.
+        reviews, themes: counts in the period, at the chosen site and about the chosen theme.
     """
 
     choice: Choice

@@ -1,8 +1,8 @@
-"""How late reviews are seen after they were written, and which of the newest days are incomplete because of it.
+"""Estimate how late reviews are seen after they were written, and which of the newest days are incomplete for it.
 
 The delay is estimated from reviews that were written after the product's first page at their site. Earlier ones were
-found at once, by the first crawl or an import. Late reviews of the newest days are not seen yet, so the delays are
-truncated at the age of the day.
+found together, by the first crawl or an import. Late reviews of the newest days are not seen yet, so the delays
+are truncated at the age of the day.
 
 Source: Kalbfleisch and Lawless, Inference based on retrospective ascertainment, JASA 84 (1989): the product-limit
 estimator of delays that are truncated from the right.
@@ -17,9 +17,9 @@ import numpy as np
 from tasks.store.queries.themes import SeenReviews
 
 MOST_DELAY_DAYS = 56
-"""Reviews that are seen later than this are found by chance: a day of this age is complete."""
+"""Age in days from which a day counts as complete. Reviews seen even later are found by chance."""
 DELAY_DAYS = 2 * MOST_DELAY_DAYS
-"""Number of newest days from whose reviews the delay is estimated."""
+"""Number of newest days whose reviews are used to estimate the delay."""
 COMPLETE = 0.9
 """A day is complete if at least this share of its reviews has been seen."""
 LEAST_REVIEWS = 20
@@ -31,8 +31,8 @@ def estimate_incomplete_days(seen: Iterable[SeenReviews], today: int) -> int | N
     """Return how many of the newest days, today included, are incomplete; `None` if there are too few reviews.
 
     Args:
-        seen: reviews by the day they were written on, and by delay.
-        today: its number.
+        seen: numbers of reviews by day of writing and delay.
+        today: number of today.
     """
     rows = np.array([(today - one.day, max(one.delay, 0), one.n) for one in seen], int).reshape(-1, 3)
     oldest = rows[:, 0].max(initial=0)

@@ -1,4 +1,4 @@
-"""Further sentences about a product, which a report has: shares, days, themes, and what the figures do not cover."""
+"""Further sentences about a product for a report: shares, days, themes, and limits of the figures."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from app.views.words import plural, translate
 
 _MOST_THEMES = 3
 _MOST_NAMES = 12
-"""Names of sites in a sentence."""
+"""Maximum number of names of sites in a sentence."""
 
 
 def list_details(view: ComplaintsView) -> Iterator[Finding]:
-    """Yield what buyers complain about most, what is serious or new, the share of complaints, and their days."""
+    """Yield findings about the most frequent, serious and new themes, the share of complaints, and their days."""
     themes = sorted((row for row in view.themes.themes if row.complaints), key=lambda row: -row.complaints)
     serious = [row for row in themes if row.theme in SERIOUS]
     if serious:
@@ -83,7 +83,7 @@ def _describe_share(share: float, before: float | None) -> Finding:
 
 
 def describe_theme(row: ThemeRow) -> Finding:
-    """Return the sentence about a theme: how many complaints, and since when."""
+    """Return the sentence with the number of complaints about a theme and the first day."""
     values = {"theme": row.theme, "complaints": row.complaints, "state": str(row.state)}
     counted = plural("{n} complaint in this period", "{n} complaints in this period", row.complaints)
     if row.first_day is None or row.last_day is None:
@@ -99,7 +99,7 @@ def describe_theme(row: ThemeRow) -> Finding:
 
 
 def describe_silent(rows: Sequence[ThemeRow]) -> Finding:
-    """Return the sentence about the themes without a complaint in the period."""
+    """Return the sentence about themes without a complaint in the period."""
     names = [
         translate("“{theme}” (the last of {day})", theme=name_theme(row.theme), day=row.last_day)
         for row in rows
@@ -110,14 +110,14 @@ def describe_silent(rows: Sequence[ThemeRow]) -> Finding:
 
 
 def describe_archived(rows: Sequence[ThemeRow]) -> Finding:
-    """Return the sentence about the themes that a person archived."""
+    """Return the sentence about themes that a person archived."""
     return Finding(
         "archived", _name_counts(translate("Archived, and not listed: {themes}."), rows), _count(rows)
     )
 
 
 def list_limits(view: ComplaintsView) -> Iterator[Finding]:
-    """Yield what the figures of a product do not cover."""
+    """Yield sentences about the limits of a product's figures."""
     if view.undated:
         text = plural(
             "{n} review has no date: it counts in totals and shares of all days, and in no period, trend or state.",
@@ -172,7 +172,7 @@ def list_limits(view: ComplaintsView) -> Iterator[Finding]:
 
 
 def join_names(names: Sequence[str]) -> str:
-    """Return names as one text: at most `_MOST_NAMES`, and how many more there are."""
+    """Return at most `_MOST_NAMES` names as one text, with the number of further ones."""
     text = _join(names[:_MOST_NAMES])
     left = len(names) - _MOST_NAMES
     return translate("{names} and {n} more", names=text, n=left) if left > 0 else text

@@ -1,4 +1,4 @@
-"""The findings about a product in sentences: how many complaints, how that changed, and what rises since when."""
+"""Findings about a product as sentences: the number of complaints, its change, and themes that rise."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tasks.domain.themes import ALL_THEMES
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A sentence, and the figures that it is made from: a program can count them again.
+    """A sentence with the figures in it, so that a program can check them.
 
     Attributes:
-        kind: what it says.
-        values: the figures and names in it, as JSON has them.
+        kind: kind of finding.
+        values: figures and names in the sentence, as JSON values.
     """
 
     kind: str
@@ -31,7 +31,7 @@ class Finding:
 
 
 def list_findings(view: ComplaintsView) -> list[Finding]:
-    """Return the sentences, the most important one first."""
+    """Return the sentences about a product, the most important one first."""
     findings = [_describe_complaints(view)]
     if view.is_sparse:
         return findings
@@ -82,7 +82,7 @@ def describe_rise(theme: str, rise: Rise) -> Finding:
 
 
 def _describe_end(rise: Rise) -> str:
-    """Return the sentence about a rise that ends; empty if it goes on."""
+    """Return the sentence about a rise that is ending; empty if it continues."""
     if not rise.usual_weeks:
         return ""
     return plural(
@@ -93,7 +93,7 @@ def _describe_end(rise: Rise) -> str:
 
 
 def _describe_calm(theme: str) -> str:
-    """Return the sentence if no theme rises, or not the one that was chosen."""
+    """Return the sentence that no theme rises, or that the chosen theme does not rise."""
     if theme:
         return translate("“{theme}” does not rise.", theme=name_theme(theme))
     return translate("No theme rises.")
@@ -146,7 +146,7 @@ def _describe_sites(view: ComplaintsView) -> str:
 
 
 def describe_period(view: ComplaintsView) -> str:
-    """Return the period of a view in words."""
+    """Return the period of a view as text."""
     if view.days is not None and view.until == view.today:
         return translate("Last {n} days", n=view.days)
     if view.since is not None and view.until is not None:

@@ -1,4 +1,4 @@
-"""Phrases of a period's complaints that are significantly more frequent than before and that no theme covers."""
+"""Find phrases in a period's complaints that are significantly more frequent than before and belong to no theme."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from tasks.store.queries.themes import Complaint, Period, day_of_number
 from tasks.store.sql.transaction import Transaction
 
 MOST_NEW, MOST_BEFORE = 1_000, 2_000
-"""Complaints of the period, and earlier ones, that are read; of more, a sample: it bounds the time to some 0.3 s."""
+"""Maximum numbers of complaints read from the period and from before; of more, a sample is read, in about 0.3 s."""
 MOST_PRODUCTS = 50
 QUOTES = 3
 _MOST_CHECKED = 20
-"""Places of a phrase at which is checked if it begins and ends with a word."""
+"""Maximum number of places at which a phrase is checked to consist of whole words."""
 _LONGEST_QUOTE = 60
 _ANONYMOUS = "匿名"
 
@@ -47,9 +47,9 @@ class PhraseProduct:
     """A product whose complaints are read for new phrases.
 
     Attributes:
-        words: words of its names as they are compared, which are no phrases.
-        read: returns the characters of texts as they are compared, each text with a blank behind it, and True for
-            those in a clause that shows no theme.
+        words: words of its names in normal form; they are not reported as phrases.
+        read: returns the normal form of texts, each followed by a blank, and True for each character in a clause
+            without a theme.
     """
 
     id: int
@@ -59,9 +59,9 @@ class PhraseProduct:
 
 
 def find_new_phrases(tx: Transaction, products: Sequence[PhraseProduct], period: Period) -> NewPhrasesView:
-    """Return the new phrases of the complaints of products in a period that has a first day.
+    """Return new phrases in the complaints about products in a period.
 
-    They are compared with the complaints of the three years before, at the sites that have complaints in both.
+    The complaints are compared with those of the three years before, at sites with complaints in both.
 
     Raises:
         InputError: the period has no first day.
@@ -103,7 +103,7 @@ def find_new_phrases(tx: Transaction, products: Sequence[PhraseProduct], period:
 
 
 def list_most_complained(tx: Transaction, period: Period) -> list[str]:
-    """Return the names of the at most `MOST_PRODUCTS` products with most complaints in a period."""
+    """Return the names of at most `MOST_PRODUCTS` products, those with most complaints in a period."""
     counts = count_complaints(tx, period)
     numbers = sorted(
         (number for number in counts if counts[number] >= LEAST_PEOPLE), key=lambda one: -counts[one]
@@ -113,7 +113,7 @@ def list_most_complained(tx: Transaction, period: Period) -> list[str]:
 
 
 def _drop_copies(complaints: Sequence[Complaint]) -> list[Complaint]:
-    """Return complaints without those whose text nearly equals that of another one of them."""
+    """Return complaints without repeated texts, equal or nearly equal ones."""
     first: dict[int, Complaint] = {}
     for one in complaints:
         first.setdefault(one.original, one)
@@ -121,19 +121,19 @@ def _drop_copies(complaints: Sequence[Complaint]) -> list[Complaint]:
 
 
 def _person(complaint: Complaint) -> tuple[str, str | int]:
-    """Return what tells the author of a complaint from others; one without a name is a person of their own."""
+    """Return a key for the author of a complaint. Each complaint without an author gets its own key."""
     author = complaint.author.strip()
     return complaint.site, author if author and _ANONYMOUS not in author else complaint.review
 
 
 @dataclass(frozen=True, slots=True)
 class _Texts:
-    """Complaints, and their open clauses as a corpus.
+    """Complaints, and their clauses without a theme (open clauses) as a corpus.
 
     Attributes:
         complaints: sorted by person.
-        starts: where each one begins in the corpus.
-        plain: the characters of the corpus as they are compared.
+        starts: place in the corpus at which each complaint begins.
+        plain: characters of the corpus in normal form.
     """
 
     complaints: Sequence[Complaint]
@@ -174,13 +174,13 @@ class _Texts:
         return _Texts(complaints, starts.tolist(), plain, corpus)
 
     def find(self) -> list[FoundPhrase]:
-        """Return the new phrases, the surest first."""
+        """Return the new phrases, the most significant first."""
         found = [one for one in find_frequent(self.corpus) if self._is_phrase(one)]
         return merge_phrases(self.corpus, found)
 
     def _is_phrase(self, found: FoundPhrase) -> bool:
-        """Return True for words without a brand, on two pages at least."""
-        pages = {self.at(place).page_id for place in found.places.tolist()}
+        """Return True if a phrase consists of whole words without a brand and occurs on at least two pages."""
+        pages = {self.find_complaint(place).page_id for place in found.places.tolist()}
         if len(pages) < LEAST_PAGES:
             return False
         places = found.places[:_MOST_CHECKED].tolist()
@@ -191,7 +191,7 @@ class _Texts:
         return not any(map(is_brand, words)) and not all(word.isdigit() for word in words)
 
     def _cut(self, place: int, length: int) -> tuple[str, ...] | None:
-        """Return the words at a place; `None` if one of them is only partly within it."""
+        """Return the words from a place on, `length` characters; `None` if a word is cut."""
         begin, end = self._clause(place)
         at = begin
         found = []
@@ -207,7 +207,7 @@ class _Texts:
         return tuple(found)
 
     def _clause(self, place: int) -> tuple[int, int]:
-        """Return where the open part of a clause around a place begins and ends."""
+        """Return the beginning and the end of the open part of the clause around a place."""
         codes = self.corpus.codes
         begin = end = place
         while begin and codes[begin - 1]:
@@ -216,11 +216,11 @@ class _Texts:
             end += 1
         return begin, end
 
-    def at(self, place: int) -> Complaint:
+    def find_complaint(self, place: int) -> Complaint:
         """Return the complaint at a place of the corpus."""
         return self.complaints[int(np.searchsorted(self.starts, place, side="right")) - 1]
 
-    def written(self, found: FoundPhrase) -> str:
+    def write(self, found: FoundPhrase) -> str:
         """Return a phrase as most people wrote it."""
         written = Counter(self._original(place, place + found.length) for place in found.places.tolist())
         return written.most_common(1)[0][0]
@@ -231,24 +231,24 @@ class _Texts:
         return self.complaints[number].text[begin - start : end - start]
 
     def quotes(self, found: FoundPhrase) -> Iterator[QuoteRow]:
-        """Yield the clauses of the newest complaints with a phrase."""
-        places = sorted(found.places.tolist(), key=lambda place: -self.at(place).day)
+        """Yield clauses with a phrase from the newest complaints."""
+        places = sorted(found.places.tolist(), key=lambda place: -self.find_complaint(place).day)
         for place in places[:QUOTES]:
-            one = self.at(place)
+            one = self.find_complaint(place)
             begin, end = self._clause(place)
             text = self._original(begin, min(end, begin + _LONGEST_QUOTE))
             yield QuoteRow(text, day_of_number(one.day), one.site, one.url, one.review)
 
 
 def _mark_letters(codes: Codes) -> Marks:
-    """Return True for each letter and digit."""
+    """Return True for each character that is a letter or digit."""
     kinds, places = np.unique(codes, return_inverse=True)
     marks: Marks = np.array([chr(code).isalnum() for code in kinds.tolist()], np.bool_)[places]
     return marks
 
 
 def _close(is_open: Marks, plain: str, word: str) -> None:
-    """Mark the places of a word as no part of a phrase."""
+    """Mark the places of a word, so that no phrase contains it."""
     place = plain.find(word)
     while word and place >= 0:
         is_open[place : place + len(word)] = False
@@ -258,7 +258,7 @@ def _close(is_open: Marks, plain: str, word: str) -> None:
 def _row(product: str, texts: _Texts, found: FoundPhrase) -> PhraseRow:
     return PhraseRow(
         product=product,
-        phrase=texts.written(found),
+        phrase=texts.write(found),
         complaints=found.people,
         before=found.before,
         expected=round(found.expected, 1),

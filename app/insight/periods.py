@@ -1,4 +1,4 @@
-"""The period of a page or a command: the last days up to today, or from a day to a day."""
+"""The period of a page or a command: the last days up to today, or the days from one to another."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 ALL = "all"
 PICKED = ("7", "30", "90", ALL)
-"""Periods that a page offers, in days."""
+"""Periods that a page offers: numbers of days, or all."""
 USUAL = "90"
 _MOST_DAYS = 36_500
 
@@ -24,9 +24,9 @@ class PeriodChoice:
     """A period as a person gives it.
 
     Attributes:
-        days: number of the last days up to today, or `ALL`; empty if days are given one by one.
-        first, last: `None` leaves an end open.
-        is_given: False for the usual period of a page or command.
+        days: number of days up to today, or `ALL`; empty if `first` or `last` is given.
+        first, last: first and last day; `None` leaves an end open.
+        is_given: False for the default period of a page or command.
     """
 
     days: str
@@ -36,7 +36,7 @@ class PeriodChoice:
 
     @property
     def values(self) -> dict[str, str]:
-        """The period as values of an address."""
+        """The period as parameters of a URL."""
         if self.days:
             return {"days": self.days}
         given = {"from": self.first, "to": self.last}
@@ -44,17 +44,17 @@ class PeriodChoice:
 
     @property
     def query(self) -> str:
-        """The period as the query of an address."""
+        """The period as the query string of a URL."""
         return urlencode(self.values)
 
     @property
     def carried(self) -> str:
-        """The query that links to other pages have: empty for the usual period, which differs by page."""
+        """The query string for links to other pages; empty for the default period, which differs between pages."""
         return self.query if self.is_given else ""
 
     def find(self, today: date) -> Period:
-        """Return its days."""
-        from tasks.store.queries.themes import Period  # it brings the database, which no option needs
+        """Return the first and last day, given today."""
+        from tasks.store.queries.themes import Period  # loads the database, which options don't need
 
         if not self.days:
             return Period(self.first, self.last)
@@ -62,10 +62,10 @@ class PeriodChoice:
 
 
 def read_period(days: str | None, first: date | None, last: date | None, usual: str = USUAL) -> PeriodChoice:
-    """Return the period that is given, or the usual one.
+    """Return the given period, or the default one.
 
     Raises:
-        InputError: `days` is no number of days, or first and last day are given as well or in the wrong order.
+        InputError: `days` is not a number of days, days are given in both ways, or they are in the wrong order.
     """
     if first is not None or last is not None:
         if days:
@@ -85,7 +85,7 @@ def read_period(days: str | None, first: date | None, last: date | None, usual: 
 
 
 def find_period_before(period: Period) -> Period | None:
-    """Return the equally long period just before this one; `None` if this one is open at an end."""
+    """Return the period of equal length just before this one; `None` if this one has an open end."""
     if period.since is None or period.until is None:
         return None
     until = period.since - timedelta(days=1)
@@ -93,7 +93,7 @@ def find_period_before(period: Period) -> Period | None:
 
 
 def last_whole_week(today: date) -> int:
-    """Return the number of the last week that has ended before a day."""
+    """Return the number of the last week that ended before a day."""
     from tasks.store.queries.themes import week_of
 
     return week_of(today) - 1

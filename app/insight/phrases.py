@@ -1,12 +1,12 @@
 """Find phrases that are significantly more frequent in new complaints than in earlier ones.
 
-Complaints are compared site by site, so a site that is crawled more often makes no phrase frequent: given how many
-people used a phrase at a site, the number of those in the period is hypergeometric, and the sum over the sites is
-tested. A person counts once for a phrase.
+Complaints are compared site by site, so that crawling a site more often makes no phrase frequent. Given the number of
+people who used a phrase at a site, the number of them in the period is hypergeometric. The sum over the sites is
+tested. A person counts once per phrase.
 
 Sources: Cochran, Biometrics 10 (1954), and Mantel and Haenszel, JNCI 22 (1959), for the test, which is exact here;
-Gilbert, Applied Statistics 54 (2005), for leaving out the phrases that are too rare to become significant; Benjamini
-and Hochberg (`app.insight.rises`).
+Gilbert, Applied Statistics 54 (2005), for leaving out phrases that are too rare to be significant; Benjamini and
+Hochberg (`app.insight.rises`).
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from scipy.special import gammaln
 from app.insight.rises import FALSE_DISCOVERIES, Counts
 
 SHORTEST, LONGEST = 2, 6
-"""Characters of a phrase."""
+"""Minimum and maximum number of characters of a phrase."""
 LEAST_PEOPLE = 3
 LEAST_PAGES = 2
 LEAST_FACTOR = 2.0
-"""Least ratio of a phrase's frequency to its frequency before."""
+"""Minimum ratio of a phrase's frequency to its frequency before."""
 SAME_PEOPLE = 0.5
-"""Share of the people of the rarer one of two phrases from which both count as one phrase."""
+"""Two phrases count as one if this share of the people who used the rarer one also used the other."""
 _NO_EDGE = (
     "的地得了着过是我你您他她它们就在也都还很这那和给说要去到个上下里"
     "吗呢吧啊呀哦嘛被把让又才再与及或但而所为些么0一"
 )
-"""Characters with which no phrase begins or ends: function words and digits."""
+"""Characters that can't begin or end a phrase: function words and digits."""
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 Numbers = NDArray[np.int64]
@@ -40,13 +40,13 @@ Numbers = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class PhraseCorpus:
-    """Texts of people, one after the other.
+    """Texts of people as one array of characters.
 
     Attributes:
-        codes: characters as they are compared; 0 where a phrase can't go on.
-        people: number of the person who wrote each character, ascending.
-        is_new: True for people of the period, False for earlier ones.
-        sites: number of each person's site.
+        codes: character codes in normal form; 0 ends a phrase.
+        people: for each character the number of the person who wrote it, ascending.
+        is_new: for each person, True in the period and False before.
+        sites: for each person the number of the site.
     """
 
     codes: NDArray[np.uint32]
@@ -60,10 +60,10 @@ class FoundPhrase:
     """A phrase that is significantly more frequent.
 
     Attributes:
-        places: where it begins in the codes; the first one of each person of the period.
+        places: its beginnings in the codes, one for each person of the period.
         length: number of characters.
-        people, before: people of the period, and earlier ones, who used it.
-        expected: people of the period who would use it if it were as frequent at each site as before.
+        people, before: number of people who used it in the period, and before.
+        expected: number of people who would use it in the period if it were as frequent at each site as before.
     """
 
     places: Numbers
@@ -76,14 +76,14 @@ class FoundPhrase:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """How many people used each phrase.
+    """Numbers of people who used each phrase.
 
     Attributes:
-        starts: where each phrase begins in the codes, for one of its places.
-        lengths: its number of characters.
-        new, before: people at each site; shape (phrases, sites).
-        rows: phrase of each use.
-        places: where each use begins, ascending for each phrase; the first one of each person.
+        starts: one beginning of each phrase in the codes.
+        lengths: number of characters of each phrase.
+        new, before: number of people in the period, and before; shape (phrases, sites).
+        rows: for each use the number of its phrase.
+        places: beginning of each use in the codes, ascending within a phrase; one use per person.
     """
 
     lengths: Numbers
@@ -94,9 +94,9 @@ class _Table:
 
 
 def find_frequent(corpus: PhraseCorpus) -> list[FoundPhrase]:
-    """Return the phrases that are significantly more frequent in the period, the surest first.
+    """Return the phrases that are significantly more frequent in the period, the most significant first.
 
-    A phrase within a longer one that the same people used is left out.
+    A phrase is left out if it is part of a longer one that the same people used.
     """
     sizes = np.bincount(corpus.sites, minlength=1).size
     totals = np.bincount(corpus.sites[corpus.is_new], minlength=sizes).astype(float)
@@ -137,7 +137,7 @@ def find_frequent(corpus: PhraseCorpus) -> list[FoundPhrase]:
 
 
 def _count_phrases(corpus: PhraseCorpus, sites: int) -> _Table:
-    """Count the people who used each phrase, at least `LEAST_PEOPLE`."""
+    """Count the people who used each phrase. Phrases of fewer than `LEAST_PEOPLE` are left out."""
     codes = corpus.codes.astype(np.uint64)
     run = _run_lengths(corpus.codes > 0)
     is_edge = ~np.isin(corpus.codes, [ord(one) for one in _NO_EDGE])
@@ -180,14 +180,14 @@ def _count_length(
 
 
 def _run_lengths(is_part: NDArray[np.bool_]) -> Numbers:
-    """Return how many characters from each one on are part of a phrase without a break."""
+    """Return for each character how long the run of True is that begins at it."""
     ends = np.flatnonzero(~np.append(is_part, False))
     places = np.arange(is_part.size)
     return ends[np.searchsorted(ends, places)] - places
 
 
 def _least_uses(uses: Counts, share: float) -> int:
-    """Return from how many uses on a phrase can become significant at all, if all of them are new ones."""
+    """Return the least number of uses of a phrase that can be significant, if all of them are in the period."""
     for least in range(LEAST_PEOPLE, 60):
         if share**least * (uses >= least).sum() <= FALSE_DISCOVERIES:
             return least
@@ -195,7 +195,7 @@ def _least_uses(uses: Counts, share: float) -> int:
 
 
 def _p_value(new: Counts, before: Counts, totals: Counts, earlier: Counts) -> float:
-    """Return the chance of at least as many new uses, given the uses at each site."""
+    """Return the probability of at least this many new uses, given the uses at each site."""
     chances = np.ones(1)
     for one, other, size, rest in zip(new, before, totals, earlier, strict=True):
         uses = one + other
@@ -205,7 +205,12 @@ def _p_value(new: Counts, before: Counts, totals: Counts, earlier: Counts) -> fl
 
 
 def _hypergeometric(uses: int, size: int, rest: int) -> Counts:
-    """Return the chances of 0 to `uses` among `size` people of `size + rest`, if `uses` of all are drawn."""
+    """Return the hypergeometric probabilities of 0 to `uses` people of the period among those who used a phrase.
+
+    Args:
+        uses: number of people who used it.
+        size, rest: number of people in the period, and before.
+    """
     n = np.arange(uses + 1)
     with np.errstate(invalid="ignore"):
         logs = _log_choose(size, n) + _log_choose(rest, uses - n) - _log_choose(size + rest, np.array(uses))
@@ -220,7 +225,7 @@ def _log_choose(total: int, n: NDArray[np.int_]) -> Counts:
 
 
 def merge_phrases(corpus: PhraseCorpus, found: Sequence[FoundPhrase]) -> list[FoundPhrase]:
-    """Return one phrase of each group that the same people used: of the surest, the longest that most of them used."""
+    """Return one phrase for each group of phrases that the same people used: the longest that most of them used."""
     groups: list[tuple[set[int], list[FoundPhrase]]] = []
     for one in found:
         people = set(corpus.people[one.places].tolist())

@@ -1,4 +1,4 @@
-"""Complaints about a product in a period: their number against the period before, their themes, sites and days."""
+"""Read the complaints about a product in a period: number and change, themes, sites and days."""
 
 from __future__ import annotations
 
@@ -31,18 +31,19 @@ from tasks.store.queries.themes import (
 from tasks.store.sql.transaction import Transaction
 
 FEWEST_REVIEWS = 10
-"""Number of reviews below which the page shows them instead of trends."""
+"""Number of reviews below which the page shows the reviews instead of trends."""
 SERIOUS = ("safety", "foreign_matter")
 """Themes whose quotes are shown first."""
 LEAST_WEEKS = 26
 
 
 class WeekRow(NamedTuple):
-    """Complaints of a week.
+    """Complaints in one week.
 
     Attributes:
-        monday: the first day of the week.
-        expected: by the weeks before and the week's other reviews; `None` if the product was not watched long enough.
+        monday: first day of the week.
+        expected: expected number, from the weeks before and the week's other reviews; `None` if the product was not
+            watched long enough.
     """
 
     monday: date
@@ -52,29 +53,29 @@ class WeekRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComplaintsView:
-    """Complaints about a product in a period, at all sites or one, about all themes or one.
+    """Complaints about a product in a period, at all sites or one site, about all themes or one theme.
 
     Attributes:
-        site, theme: the chosen ones; empty for all.
-        all_sites, all_themes: those that can be chosen: with a review, with a complaint.
-        today: the day on which this was read.
+        site, theme: chosen site and theme; empty for all.
+        all_sites, all_themes: sites with a review and themes with a complaint, for a person to choose.
+        today: the day on which the data was read.
         reviews: number of reviews in the period at the chosen sites.
-        matching: number of those that match the theme as well, the number of reviews if none is chosen.
-        undated: number of reviews without a day, which are in no period but the open one.
-        left_out: number of reviews in the period that don't count: hidden, not about the product, or with a word that
-            it excludes.
-        complaints: number in the period.
-        compared, compared_before: complaints in the period and in the one before, at the sites with reviews in both;
-            `None` for an open period.
+        matching: number of these reviews about the chosen theme; equal to `reviews` without a theme.
+        undated: number of reviews without a day, which count only in an open period.
+        left_out: number of reviews in the period that don't count: hidden, not about the product, or with an excluded
+            word.
+        complaints: number of complaints in the period.
+        compared, compared_before: complaints in the period and the one before, at sites with reviews in both; `None`
+            for an open period.
         sites: sites with reviews in the period.
         compared_sites: sites with reviews in both periods.
-        sites_left_out: sites with reviews in one of the two periods only.
-        share, share_before: complaints among buyers' reviews at sites that publish praise; `None` if there are none.
-        first_day, last_day: of complaints, whatever the period.
-        incomplete_days: number of the newest days, today included, whose reviews are not all seen yet
+        sites_left_out: sites with reviews in only one of the two periods.
+        share, share_before: complaints / buyers' reviews at sites that publish praise; `None` without such reviews.
+        first_day, last_day: days of the first and the last complaint, in any period.
+        incomplete_days: number of newest days, including today, with reviews that were not seen yet
             (`app.insight.delays`); `None` if it can't be estimated.
-        weeks: the whole weeks of the period, at least `LEAST_WEEKS`.
-        by_site, by_month: complaints by theme and site, by theme and month.
+        weeks: whole weeks of the period, at least `LEAST_WEEKS`.
+        by_site, by_month: complaints by theme and site, and by theme and month.
     """
 
     site: str
@@ -106,14 +107,14 @@ class ComplaintsView:
 
     @property
     def change(self) -> float | None:
-        """Return the change against the period before, 0.41 for 41 % more; `None` if there is nothing to compare."""
+        """Return the change since the period before: 0.41 is 41 % more. `None` if there is nothing to compare."""
         if self.compared is None or not self.compared_before:
             return None
         return self.compared / self.compared_before - 1
 
     @property
     def days(self) -> int | None:
-        """Return the number of days of the period; `None` if it is open at an end."""
+        """Return the number of days in the period; `None` if it has an open end."""
         if self.since is None or self.until is None:
             return None
         return (self.until - self.since).days + 1
@@ -125,12 +126,12 @@ class ComplaintsView:
 
     @property
     def is_sparse(self) -> bool:
-        """Return True if trends would be drawn from too few reviews."""
+        """Return True if there are too few reviews for trends."""
         return self.reviews < FEWEST_REVIEWS
 
     @property
     def serious(self) -> Sequence[ThemeRow]:
-        """Return the themes of this product that are serious."""
+        """Return the serious themes."""
         return [row for row in self.shown_themes if row.theme in SERIOUS]
 
     @property
@@ -211,7 +212,7 @@ class _Complaints(NamedTuple):
 
 
 def _load_before(tx: Transaction, number: int, counts: ChosenCounts) -> ChosenCounts | None:
-    """Return the counts of the equally long period just before; `None` if the chosen one is open at an end."""
+    """Return the counts of the period of equal length just before; `None` if the chosen one has an open end."""
     choice = counts.choice
     before = find_period_before(choice.period)
     if before is None:
@@ -222,14 +223,14 @@ def _load_before(tx: Transaction, number: int, counts: ChosenCounts) -> ChosenCo
 
 
 def _take_all_days(counts: ChosenCounts) -> ChosenCounts:
-    """Return the counts with all days as the chosen ones."""
+    """Return the counts of all days instead of those of the period."""
     choice = counts.choice
     reviews, themes = choose_reviews(counts.every.reviews, choice), choose_themes(counts.every.themes, choice)
     return ChosenCounts(choice, counts.every, reviews, themes)
 
 
 def _list_complaints(counts: ChosenCounts) -> list[_Complaints]:
-    """Return the chosen complaints: those about the theme, or all."""
+    """Return the complaints about the chosen theme, or all."""
     if counts.choice.theme:
         return [_Complaints(one.site, one.week, one.n, one.first, one.last) for one in counts.themes]
     return [
@@ -250,7 +251,7 @@ def _share(
 
 
 def _list_weeks(complaints: Sequence[_Complaints], counts: ChosenCounts, last_week: int) -> list[WeekRow]:
-    """Return the whole weeks of the period, at least `LEAST_WEEKS`, with what was expected in each."""
+    """Return the whole weeks of the period, at least `LEAST_WEEKS`, with the expected complaints."""
     period = counts.choice.period
     found: Counter[int] = Counter()
     for one in complaints:
@@ -268,7 +269,7 @@ def _list_weeks(complaints: Sequence[_Complaints], counts: ChosenCounts, last_we
 def _expect(
     complaints: Mapping[int, int], sites: set[str], reviews: Iterable[ReviewWeek], last_week: int
 ) -> dict[int, float]:
-    """Return what was expected in each week, as rises are judged: by history and the other reviews of the sites."""
+    """Return the expected complaints by week, as for rises: from history and other reviews at the sites."""
     series = make_empty_series(1)
     first = last_week - WEEKS + 1
     for week, n in complaints.items():

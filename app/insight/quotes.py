@@ -1,4 +1,4 @@
-"""Quotes as people read them: long enough to be understood, and of nearly equal ones one."""
+"""Prepare quotes for people: make them long enough to understand, and drop near-equal ones."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from tasks.reading.copies.near_duplicates import plain, shingles, similarity_if_
 from tasks.store.queries.themes import AROUND
 
 _LONG_ENOUGH = 7
-"""Characters of a clause that says by itself what is wrong."""
+"""Minimum number of characters of a clause that people understand without its context."""
 _ENDS = "，,；;。！？!?、~ \n"
 _SENTENCE_ENDS = re.compile(r"[。！？!?\n]")
 _FIRST_CLAUSE = re.compile(f"[{_ENDS}]*([^{_ENDS}]*)")
 
 
 def widen_quote(before: str, clause: str, after: str) -> str:
-    """Return a clause; a short one with what stands before it in its sentence, or else with the clause behind it.
+    """Return a clause. Extend a short one by the text before it in its sentence, else by the next clause.
 
     Args:
-        before, after: at most `AROUND` characters of the text on either side. What is cut off there is left out.
+        before, after: at most `AROUND` characters of the text on either side. A clause that is cut there is not used.
     """
     if len(clause.strip(_ENDS)) >= _LONG_ENOUGH:
         return clause.strip(_ENDS)
     head = _SENTENCE_ENDS.split(before)[-1]
-    if len(head) == AROUND:  # its beginning may be cut off
+    if len(head) == AROUND:  # the beginning may be cut off
         head = re.sub(f"^[^{_ENDS}]*", "", head)
     if head.strip(_ENDS):
         return (head + clause).strip(_ENDS)
@@ -36,7 +36,7 @@ def widen_quote(before: str, clause: str, after: str) -> str:
 
 
 def list_different(quotes: Iterable[QuoteRow]) -> Iterator[QuoteRow]:
-    """Yield the quotes that are not nearly the same as one before."""
+    """Yield quotes, except those nearly equal to an earlier one."""
     seen: list[tuple[str, frozenset[int]]] = []
     for quote in quotes:
         text = plain(quote.text)

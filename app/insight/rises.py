@@ -1,7 +1,7 @@
-"""Find series of weekly counts that rise: a Shiryaev-Roberts sum of each, corrected for their number.
+"""Find series of weekly counts that rise, by a Shiryaev-Roberts sum corrected for the number of series.
 
-A series is the complaints of a product about one theme, a count for each week. Its exposure is the number of the
-product's other reviews of the week: a crawl that finds twice as many pages doubles both, and nothing rises.
+A series has the weekly counts of complaints about one theme of a product. Its exposure is the number of other reviews
+of the product in the week: if a crawl finds twice as many pages, both double, and the series does not rise.
 The arrays have a row for each series and a column for each week.
 
 Sources: Pollak, Optimal detection of a change in distribution, Annals of Statistics 13 (1985), for the sum;
@@ -18,36 +18,36 @@ from numpy.typing import NDArray
 Counts = NDArray[np.float64]
 
 RISES = ((2.0, 0.8), (4.0, 0.2))
-"""The rises that are looked for, as factors of what is expected, each with its weight."""
+"""Rises to detect: factors relative to the expected count, each with its weight."""
 BASELINE_WEEKS = 156
 NEWEST_WEEKS = 8
-"""The newest weeks, which are no part of the baseline: a rise must not hide itself."""
+"""Number of newest weeks that the baseline leaves out, so that a rise does not raise it."""
 PRIOR_DISPERSION = 1.15
 PRIOR_WEEKS = 30
-"""Number of weeks for which the prior dispersion counts."""
+"""Weight of the prior dispersion, in weeks."""
 LEAST_DISPERSION = 1.01
 PRIOR_COUNT = 0.5
-"""Complaints added to a baseline, since few weeks without any prove no rate of zero."""
+"""Complaints added to a baseline, as a few weeks without complaints do not prove a rate of zero."""
 PRIOR_EXPOSURE = 0.5
-"""Reviews added to the exposure of each week: a week with none expects few complaints, not none at all."""
+"""Reviews added to the exposure of each week, so that a week without reviews expects some complaints."""
 LEAST_MEAN = 1e-9
 MOST_NU = 12.0
-"""Limit of nu. The sum of a rare theme has no time to reach its limit (`bench states` shows the false alarms)."""
+"""Maximum of nu, for rare themes, whose sum has not converged (`bench states` measures the false alarms)."""
 FALSE_DISCOVERIES = 0.05
-"""Share of the rises of a week that may be false ones."""
+"""Accepted share of false rises among those of a week."""
 LEAST_SERIES = 300
-"""Number of series that a week is corrected for at least: one product alone would have an alarm a year."""
+"""Minimum number of series in the correction. Without it, a single product would have one false alarm a year."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What each series lets expect for each week, judged from the weeks before.
+    """Expected complaints of each series in each week, from the weeks before.
 
     Attributes:
-        mean: complaints expected, for the exposure of the week.
-        dispersion: variance divided by mean; at least `LEAST_DISPERSION`.
-        weekly: complaints a week, whatever the exposure.
-        weeks: number of weeks that the baseline has.
+        mean: expected complaints for the exposure of the week.
+        dispersion: variance / mean, at least `LEAST_DISPERSION`.
+        weekly: mean complaints per week, regardless of exposure.
+        weeks: number of weeks in the baseline.
     """
 
     mean: Counts
@@ -57,7 +57,7 @@ class Expectation:
 
 
 def _window_sums(values: Counts) -> Counts:
-    """Return for each week the sum over the weeks of its baseline."""
+    """Return for each week the sum over the weeks in its baseline."""
     total = np.cumsum(values, axis=1)
     total = np.concatenate([np.zeros((len(values), 1)), total], axis=1)
     week = np.arange(values.shape[1])
@@ -67,10 +67,10 @@ def _window_sums(values: Counts) -> Counts:
 
 
 def measure_baseline(counts: Counts, others: Counts, is_watched: NDArray[np.bool_]) -> Expectation:
-    """Return what each week could expect.
+    """Return the expected complaints of each week.
 
     Args:
-        others: number of the product's other reviews of the week on the same sites.
+        others: number of the product's other reviews in the week at the same sites.
         is_watched: False for weeks before the product's first review.
     """
     exposure = np.where(is_watched, others + PRIOR_EXPOSURE, 0.0)
@@ -90,7 +90,7 @@ def measure_baseline(counts: Counts, others: Counts, is_watched: NDArray[np.bool
 
 
 def log_likelihood_ratio(counts: Counts, baseline: Expectation, factor: float) -> Counts:
-    """Return the logarithm of how much likelier each count is after a rise by a factor; negative binomial."""
+    """Return log(likelihood after a rise by `factor` / likelihood without), negative binomial, for each count."""
     size = baseline.mean / (baseline.dispersion - 1)
     shrunk = np.log((size + baseline.mean) / (size + factor * baseline.mean))
     ratio: Counts = counts * np.log(factor) + (counts + size) * shrunk
@@ -100,8 +100,8 @@ def log_likelihood_ratio(counts: Counts, baseline: Expectation, factor: float) -
 def measure_nu(baseline: Expectation) -> Counts:
     """Return nu of each week.
 
-    The sum exceeds e^s with a chance of e^-s / I, for large s, where I is the information of a week about a rise
-    (Goldie, Annals of Applied Probability 1 (1991)). `MOST_NU` bounds 1 / I for rare themes.
+    For large s, the sum exceeds e^s with probability e^-s / I, with the information I of a week about a rise (Goldie,
+    Annals of Applied Probability 1 (1991)). `MOST_NU` limits 1 / I for rare themes.
     """
     nu: Counts = np.minimum(baseline.dispersion / (_INFORMATION * baseline.mean), MOST_NU)
     return nu
@@ -114,15 +114,15 @@ def p_values(evidence: Counts, nu: Counts) -> Counts:
 
 
 _INFORMATION = 2 * np.log(2) - 1
-"""Kullback-Leibler divergence of a doubled Poisson rate, for one complaint expected."""
+"""Kullback-Leibler divergence of a doubled Poisson rate, per expected complaint."""
 
 
 def cutoff(p: Counts, series: int) -> float:
-    """Return the p value up to which series of one week rise (Benjamini and Hochberg); 0 if none does.
+    """Return the largest p value of a week's rising series (Benjamini and Hochberg); 0 if no series rises.
 
     Args:
-        p: at least those that are not above `FALSE_DISCOVERIES`.
-        series: number of series that are watched in the week.
+        p: p values of the week; those above `FALSE_DISCOVERIES` may be left out.
+        series: number of watched series in the week.
     """
     allowed = FALSE_DISCOVERIES * np.arange(1, p.size + 1) / max(series, LEAST_SERIES)
     passed = np.flatnonzero(np.sort(p) <= allowed)

@@ -1,4 +1,4 @@
-"""What is shown of themes: the rows and views whose fields are the JSON. Without numpy, as every command loads them."""
+"""Rows and views of themes; their fields are the JSON. This module is loaded by every command, so without numpy."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from datetime import date
 from enum import StrEnum
 
 TREND_WEEKS = 26
-"""Whole weeks of a trend."""
+"""Number of whole weeks in a trend."""
 
 
 class ThemeState(StrEnum):
-    """What a theme of a product does.
+    """States of a product's theme.
 
     WATCHING: the product is watched for less than `WATCHED_WEEKS`, or too few of its last weeks hold a review.
-    RISING: the week's complaints are significantly more than expected, and at least `LEAST_RISE` in 4 weeks; until
-        4 weeks in a row have no more than 1.25 times the usual complaints and one.
+    RISING: the week's complaints are significantly more than expected, and at least `LEAST_RISE` in 4 weeks. It ends
+        after 4 consecutive weeks with at most 1.25 times the usual complaints + 1.
     NEW: first seen less than `NEWEST_WEEKS` ago, with at least 3 complaints from 2 pages.
     BACK: it was quiet, and at least 2 complaints came in 4 weeks; for `BACK_WEEKS`.
-    QUIET: none for so many weeks that, at its usual rate, this has a chance of 1 %; at least `QUIET_WEEKS`.
+    QUIET: no complaint for at least `QUIET_WEEKS`, and for a time that its usual rate makes only 1 % probable.
     ONGOING: any other.
     """
 
@@ -40,22 +40,22 @@ MEANINGS: Mapping[ThemeState, str] = {
     ThemeState.ONGOING: "ongoing: none of the others",
     ThemeState.WATCHING: "watching: reviews of less than 26 weeks, too few to judge",
 }
-"""What the states of themes mean, for people."""
+"""Descriptions of the states of themes, for people."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rise:
-    """How the complaints of a product about a theme rise, or all of them together.
+    """A rise of complaints about a product: about one theme, or of all complaints together.
 
     Attributes:
-        since: the first day of the week when they began to rise.
-        weeks: number of weeks at whose ends they have been rising.
-        count, baseline: complaints of the last 4 complete weeks, and those that were expected in them.
-        newest: complaints of the last complete week.
-        p_value: the smallest one of these weeks: later ones grow again when the rise ends.
-        surest: the first day of the week that has it.
-        usual_weeks: number of the last weeks, without a break, whose 4 weeks had a usual number of complaints. The rise
-            ends after 4 of them.
+        since: Monday of the week in which the rise began.
+        weeks: number of weeks since then.
+        count, baseline: complaints in the last 4 complete weeks, and the expected number.
+        newest: complaints in the last complete week.
+        p_value: the smallest p value of the weeks of the rise; p values grow again when a rise ends.
+        surest: Monday of the week with this p value.
+        usual_weeks: number of consecutive newest weeks with usual complaints in the 4 weeks up to each. The rise ends
+            after 4 such weeks.
     """
 
     since: date
@@ -70,7 +70,7 @@ class Rise:
 
 @dataclass(frozen=True, slots=True)
 class QuoteRow:
-    """A clause that shows a complaint, and where it is from; `day` is `None` if its date could not be read."""
+    """A clause with a complaint, and its origin; `day` is `None` if the date could not be read."""
 
     text: str
     day: date | None
@@ -81,21 +81,20 @@ class QuoteRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThemeRow:
-    """Complaints of a product about a theme. Themes without a complaint in the period are listed as well.
+    """Complaints about a theme of a product. Themes without a complaint in the period have a row as well.
 
     Attributes:
-        complaints: number in the period; of equal texts one.
-        undated: number of those whose date could not be read.
-        share: of buyers' reviews in the period, at sites that publish praise as well; `None` if there is no such site.
-        first_day, last_day: of all complaints with a day, whatever the period.
-        state: at the end of the last whole week, whatever the period.
-        state_since: the first day of the week at whose end it was first in this state; `None` if that is longer ago
-            than its weeks are judged.
-        state_weeks: number of weeks at whose ends it has been in this state, without a break.
-        rise: `None` if it does not rise.
-        archived: a person archived the theme, and it did not begin to rise since.
+        complaints: number in the period; equal texts count once.
+        undated: number of complaints whose date could not be read.
+        share: complaints / buyers' reviews in the period at sites that also publish praise; `None` without such a site.
+        first_day, last_day: days of the first and the last complaint, in any period.
+        state: state at the end of the last whole week, regardless of the period.
+        state_since: Monday of the first week in this state; `None` if that is before the judged weeks.
+        state_weeks: number of consecutive weeks in this state.
+        rise: the rise; `None` if the theme does not rise.
+        archived: True if a person archived the theme and it has not begun to rise since.
         trend: complaints in each of the last `TREND_WEEKS` whole weeks.
-        quotes: the newest ones of the period.
+        quotes: newest quotes in the period.
     """
 
     product: str
@@ -116,18 +115,17 @@ class ThemeRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThemesView:
-    """Themes of products in a period. Of each product those that rise come first, then the most frequent, then
-    those that are archived.
+    """Themes of products in a period. In each product, rising themes come first and archived ones last; the most
+    frequent come first in between.
 
     Attributes:
-        undated: number of reviews of these products whose date could not be read; with an open period they count.
-        incomplete_days: for each product the number of its newest days, today included, whose reviews are not all seen
-            yet; `None` if that can't be estimated. They take no part in states.
-        unread: number of reviews in the period that were not read for themes (`tasks.reading.judge.reviews`).
-        sites_without_share: sites of these complaints that publish no praise, and take no part in shares and
-            `rises_of_all`.
-        rises_of_all: of the products whose complaints in all rise.
-        counted: share of the reviews of before an upgrade that are counted, 0 to 1.
+        undated: number of reviews of these products whose date could not be read; they count in an open period.
+        incomplete_days: for each product the number of newest days, including today, with reviews that were not seen
+            yet; `None` if it can't be estimated. States don't use these days.
+        unread: number of reviews in the period that were not searched for themes (`tasks.reading.judge.reviews`).
+        sites_without_share: sites of these complaints that publish no praise; shares and `rises_of_all` leave them out.
+        rises_of_all: rises of all complaints about a product together.
+        counted: share of the reviews from before an upgrade that are counted, 0 to 1.
     """
 
     since: date | None
@@ -143,12 +141,12 @@ class ThemesView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhraseRow:
-    """A new phrase of a product's complaints.
+    """A new phrase in the complaints about a product.
 
     Attributes:
-        complaints: people of the period who wrote it.
-        before: people who wrote it in the three years before.
-        expected: people of the period who would write it if it were as frequent at each site as before.
+        complaints: number of people who wrote it in the period.
+        before: number of people who wrote it in the three years before.
+        expected: number of people who would write it in the period if it were as frequent at each site as before.
     """
 
     product: str
@@ -162,12 +160,12 @@ class PhraseRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewPhrasesView:
-    """Phrases that are significantly more frequent in complaints than before, the surest of each product first.
+    """Phrases that are significantly more frequent in complaints than before; in each product the surest first.
 
     Attributes:
-        complaints, complaints_before: number of them in the period, and in the three years before.
-        read, read_before: number of these that were read: of many of a product, a sample.
-        sites_left_out: sites with complaints in the period or before it only, which are not compared.
+        complaints, complaints_before: number of complaints in the period, and in the three years before.
+        read, read_before: number of these complaints that were read; of many, only a sample is read.
+        sites_left_out: sites that are not compared, because they have complaints only in the period or only before.
     """
 
     since: date | None
@@ -185,9 +183,9 @@ class RiseRow(Rise):
     """A theme of a product that rises.
 
     Attributes:
-        theme: `tasks.domain.themes.ALL_THEMES` for all complaints of the product together, at the sites that publish
-            praise as well.
-        quotes: of the last 4 weeks.
+        theme: the theme, or `tasks.domain.themes.ALL_THEMES` for all complaints about the product together, at sites
+            that also publish praise.
+        quotes: quotes of the last 4 weeks.
     """
 
     product: str
@@ -197,11 +195,11 @@ class RiseRow(Rise):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RisesView:
-    """The themes that rise at the end of the last whole week, the surest first, then those that are usual again.
+    """The themes that rise at the end of the last whole week, the surest first, ending rises last.
 
     Attributes:
-        until: the last day of that week.
-        counted: share of the reviews of before an upgrade that are counted, 0 to 1.
+        until: last day of that week.
+        counted: share of the reviews from before an upgrade that are counted, 0 to 1.
     """
 
     until: date

@@ -1,4 +1,4 @@
-"""Which sites publish praise as well: only there, complaints have a share."""
+"""Find the sites that also publish praise. A share of complaints is computed only for these."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from tasks.store.queries.product_counts import PraiseRule
 from tasks.store.queries.themes import ReviewWeek
 
 Groups = Mapping[str, Group | None]
-"""The kind of each site of the catalog."""
+"""Kinds of the catalog's sites, by domain."""
 _WITH_PRAISE = (Group.SHOP, Group.MICROBLOG, Group.FORUM)
 LEAST_BUYERS = 50
-"""Buyers' reviews of a product at a site without a group from which the praise there is judged."""
+"""Minimum number of buyers' reviews of a product from which a site without a group is judged."""
 LEAST_PRAISE = 0.2
 
 
 def make_praise_rule(groups: Groups) -> PraiseRule:
-    """Return the rule of `find_sites_with_praise` for counts that the database makes."""
+    """Return the rule of `find_sites_with_praise` in the form that the database applies when it counts."""
     of_group = {site: group for site, group in groups.items() if group is not None}
     with_praise = {site for site, group in of_group.items() if group in _WITH_PRAISE}
     return PraiseRule(

@@ -1,4 +1,4 @@
-"""The state of each theme of a product, judged at the end of each week: new, rising, quiet, back, ongoing, watching."""
+"""Judge the state of each theme of a product at the end of each week: rising, new, back, quiet and others."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ USUAL_WEEKS = 4
 """Weeks with a usual number of complaints after which a rise has ended."""
 _LOG_WEIGHTS = np.log([weight for _, weight in RISES])[:, None]
 _CHANCE_1_PERCENT = 4.6
-"""-ln(0.01): so many expected complaints, and none came, has a chance of 1 %."""
+"""-ln(0.01): with this many expected complaints, none at all has a probability of 1 %."""
 
 
 @dataclass(frozen=True, slots=True)
 class ThemeSeries:
-    """Weekly counts of themes; a row for each product and theme, a column for each week, the last one complete.
+    """Weekly counts with a row for each product and theme and a column for each week up to the last whole one.
 
     Attributes:
-        counts: complaints.
-        others: the product's other reviews on the same sites.
-        has_reviews: whether the product has any review in the week.
-        pages: number of pages with complaints about a theme that was first seen in the newest weeks; else 0.
-        incomplete: number of newest weeks that are incomplete, as their reviews are seen late; they are not judged.
+        counts: number of complaints.
+        others: number of the product's other reviews at the same sites.
+        has_reviews: True for weeks in which the product has a review.
+        pages: number of pages with complaints about a theme first seen in the newest weeks; 0 for other themes.
+        incomplete: number of newest weeks that are not judged, because some of their reviews were not seen yet.
     """
 
     counts: Counts
@@ -63,14 +63,14 @@ class ThemeSeries:
 
     @property
     def last(self) -> NDArray[np.int_]:
-        """Return the column of the last complete week of each row."""
+        """Return for each row the column of its last complete week."""
         last: NDArray[np.int_] = self.counts.shape[1] - 1 - self.incomplete
         return last
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What speaks for a rise of each series in each week, before the correction for many series.
+    """Evidence for a rise of each series in each week, before the correction for the number of series.
 
     Attributes:
         baseline: what each week could expect.
@@ -89,14 +89,14 @@ class Evidence:
 
     @property
     def is_usual(self) -> Flags:
-        """Return True for weeks whose last 4 have a usual number of complaints."""
+        """Return True for weeks that end 4 weeks with a usual number of complaints."""
         return self.four_weeks <= 5 * self.baseline.weekly + 1
 
     def p_values_of(self, sums: Counts, week: int) -> Counts:
-        """Return the p values of a week, 1 for series that can't rise in it.
+        """Return the p values of a week; 1 for series that can't rise in it.
 
         Args:
-            sums: logarithm of the sum for each of `RISES` and each series.
+            sums: logarithms of the sums for each of `RISES` and each series.
         """
         evidence = np.logaddexp.reduce(sums + _LOG_WEIGHTS, axis=0)
         return np.where(self.can_rise[week], p_values(evidence, self.nu[week]), 1.0)
@@ -107,7 +107,7 @@ class Evidence:
 
 
 def gather_evidence(series: ThemeSeries) -> Evidence:
-    """Return what speaks for rises of series."""
+    """Return the evidence for rises of series."""
     since_first = _weeks_since_first(series.has_reviews)
     baseline = measure_baseline(series.counts, series.others, since_first > 0)
     is_watched = (since_first >= WATCHED_WEEKS) & (_sum_last(series.has_reviews, 52) >= 26)
@@ -124,14 +124,14 @@ def gather_evidence(series: ThemeSeries) -> Evidence:
 
 
 class CutoffSearch:
-    """Finds the p values up to which series rise, week by week, given all that are watched."""
+    """Finds for each week the largest p value of a rise, from the p values of all watched series."""
 
     def __init__(self) -> None:
         self._small: dict[int, list[Counts]] = defaultdict(list)
         self._watched: Counter[int] = Counter()
 
     def add(self, series: ThemeSeries) -> Flags:
-        """Add series, and return which of them may have risen in some week."""
+        """Add series. Return True for those that may have risen in some week."""
         evidence = gather_evidence(series)
         sums = np.full((len(RISES), len(series.counts)), -np.inf)
         may_rise = np.zeros(len(series.counts), bool)
@@ -146,7 +146,7 @@ class CutoffSearch:
         return may_rise
 
     def list_cutoffs(self) -> list[float]:
-        """Return the p value of each week, 0 if no series rises in it."""
+        """Return the largest p value of a rise for each week; 0 if no series rises in it."""
         return [
             cutoff(np.concatenate(found), self._watched[week]) for week, found in sorted(self._small.items())
         ]
@@ -156,12 +156,12 @@ class CutoffSearch:
 class Judgement:
     """States of themes at the end of each week, and the evidence for rises.
 
-    An incomplete week has the state and the p value of the last complete one.
+    An incomplete week has the state and the p value of the last complete week.
 
     Attributes:
         states: index of a `ThemeState` for each series and week.
-        p: p value of a rise; 1 in weeks in which it can't rise.
-        evidence: behind the p values.
+        p: p value of a rise; 1 in weeks without a possible rise.
+        evidence: evidence for the p values.
     """
 
     states: NDArray[np.int8]
@@ -179,16 +179,16 @@ class Judgement:
         return bool(begins[max(week - 1, 0) :].any())
 
     def count_weeks_in_state(self, series: int) -> int:
-        """Return for how many weeks a series has had its last state."""
+        """Return the number of weeks that a series has been in its last state."""
         is_same = self.states[series, ::-1] == self.states[series, -1]
         return int(np.argmin(is_same)) or is_same.size
 
 
 def judge_weeks(series: ThemeSeries, cutoffs: Sequence[float]) -> Judgement:
-    """Judge each series in each week, in turn.
+    """Judge the state of each series week by week.
 
     Args:
-        cutoffs: for each week the p value up to which series rise (`CutoffSearch`).
+        cutoffs: largest p value of a rise for each week (`CutoffSearch`).
     """
     evidence = gather_evidence(series)
     is_usual = evidence.is_usual
@@ -226,33 +226,33 @@ def judge_weeks(series: ThemeSeries, cutoffs: Sequence[float]) -> Judgement:
 
 
 def _weeks_since_first(has_reviews: Flags) -> NDArray[np.int_]:
-    """Return for each week its number since the first review; 0 before."""
+    """Return for each week the number of weeks since the first review, from 1; 0 before."""
     since: NDArray[np.int_] = np.cumsum(np.maximum.accumulate(has_reviews, axis=1), axis=1)
     return since
 
 
 def _sum_last(values: Counts | Flags, weeks: int) -> Counts:
-    """Return for each week the sum over the last weeks, this one included."""
+    """Return for each week the sum over `weeks` weeks that end with it."""
     total = np.cumsum(values, axis=1, dtype=float)
     total[:, weeks:] -= total[:, :-weeks].copy()
     return total
 
 
 def _weeks_since(holds: Flags) -> Counts:
-    """Return for each week how many weeks ago `holds` was True last; infinite before it ever was."""
+    """Return for each week the number of weeks since `holds` was True; infinite if it never was."""
     week = np.arange(holds.shape[1], dtype=float)
     last = np.maximum.accumulate(np.where(holds, week, -np.inf), axis=1)
     return week - last
 
 
 def _weeks_until_quiet(baseline: Expectation) -> Counts:
-    """Return after how many weeks without a complaint a theme is quiet."""
+    """Return the number of weeks without a complaint after which a theme is quiet."""
     improbable = _CHANCE_1_PERCENT * baseline.dispersion / np.maximum(baseline.weekly, LEAST_MEAN)
     return np.clip(improbable, QUIET_WEEKS, BASELINE_WEEKS)
 
 
 def _find_new(series: ThemeSeries) -> Flags:
-    """Return where a theme was first seen lately, in a product that was watched before."""
+    """Return True for weeks in which a theme is new: first seen lately, in a product watched before."""
     since_first = _weeks_since_first(series.has_reviews)
     seen = np.cumsum(series.counts, axis=1)
     weeks_seen = np.cumsum(seen > 0, axis=1)

@@ -1,4 +1,4 @@
-"""What buyers of products complain about: themes in a period, with their share, state, trend and quotes."""
+"""List the themes of complaints in a period, with share, state, trend and quotes."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from tasks.store.sql.transaction import Transaction
 
 QUOTES = 3
 _LONGEST_QUOTE = 60
-"""Characters of a complaint without a theme that are quoted."""
+"""Maximum number of characters quoted from a complaint without a theme."""
 _LOOKED_AT = 12
-"""Newest complaints among which `QUOTES` that differ are chosen."""
+"""Number of newest complaints from which `QUOTES` different quotes are chosen."""
 
 
 def list_themes(
@@ -55,7 +55,7 @@ def list_themes(
 def view_themes(
     tx: Transaction, products: Mapping[int, str], counts: ChosenCounts, today: date, groups: Groups
 ) -> ThemesView:
-    """Return the themes of products; states are those of all sites, whatever is chosen."""
+    """Return the themes of products. States always cover all sites."""
     choice = counts.choice
     last_week = last_whole_week(today)
     with_praise = find_sites_with_praise(counts.every.reviews, groups)
@@ -70,9 +70,9 @@ def view_themes(
     }
     states = _judge(weekly, find_cutoffs(tx, today, groups), archived)
     quotes = _list_quotes(tx, sorted(products), choice.period, choice.site)
-    chosen = _by_theme(counts.themes)
+    chosen = _group_by_theme(counts.themes)
     rows = []
-    for key, weeks in _by_theme(choose_themes(counts.every.themes, choice)).items():
+    for key, weeks in _group_by_theme(choose_themes(counts.every.themes, choice)).items():
         in_share = sum(one.n for one in chosen[key] if (key[0], one.site) in with_praise)
         share = in_share / buyers[key[0]] if buyers[key[0]] else None
         row = _row(products[key[0]], weeks, chosen[key], states.get(key, _UNSEEN), last_week)
@@ -98,11 +98,11 @@ def view_themes(
 
 
 def _order(row: ThemeRow) -> tuple[str, bool, bool, int, str]:
-    """Return the key to sort rows by."""
+    """Return the sort key of a row."""
     return row.product, row.archived, row.state is not ThemeState.RISING, -row.complaints, row.theme
 
 
-def _by_theme(counts: Sequence[ThemeWeek]) -> dict[tuple[int, str], list[ThemeWeek]]:
+def _group_by_theme(counts: Sequence[ThemeWeek]) -> dict[tuple[int, str], list[ThemeWeek]]:
     found: dict[tuple[int, str], list[ThemeWeek]] = defaultdict(list)
     for one in counts:
         found[one.product_id, one.theme].append(one)
@@ -112,7 +112,7 @@ def _by_theme(counts: Sequence[ThemeWeek]) -> dict[tuple[int, str], list[ThemeWe
 def _list_quotes(
     tx: Transaction, numbers: Sequence[int], period: Period, site: str = ""
 ) -> Mapping[tuple[int, str], list[QuoteRow]]:
-    """Return the newest quotes of each theme of products that differ from each other."""
+    """Return the newest quotes for each (product, theme), without near-equal ones."""
     found = list_complaints(tx, numbers, period, _LOOKED_AT, site)
     quotes = {key: list(islice(list_different(rows), QUOTES)) for key, rows in found.items()}
     return defaultdict(list, quotes)
@@ -121,7 +121,7 @@ def _list_quotes(
 def list_complaints(
     tx: Transaction, numbers: Sequence[int], period: Period, most: int, site: str = ""
 ) -> Mapping[tuple[int, str], list[QuoteRow]]:
-    """Return the newest complaints about each theme of products, at most `most` of each."""
+    """Return the newest complaints for each (product, theme), at most `most` each."""
     found: dict[tuple[int, str], list[QuoteRow]] = defaultdict(list)
     for one in theme_queries.list_quotes(tx, numbers, period, most, site):
         text = widen_quote(one.before, one.text, one.after)
@@ -132,7 +132,7 @@ def list_complaints(
 
 @dataclass(frozen=True, slots=True)
 class _JudgedTheme:
-    """State of a theme, since when, and whether it is archived."""
+    """State of a theme with its beginning; `archived` is True if a person archived it."""
 
     state: ThemeState = ThemeState.WATCHING
     since: date | None = None
@@ -142,7 +142,7 @@ class _JudgedTheme:
 
 
 _UNSEEN = _JudgedTheme()
-"""A theme whose complaints have no day, or are older than `WEEKS`."""
+"""State of a theme whose complaints have no day or are older than `WEEKS`."""
 
 
 def _judge(
@@ -151,7 +151,7 @@ def _judge(
     """Return the state of each theme.
 
     Args:
-        archived: when themes were archived.
+        archived: times at which themes were archived.
     """
     judged = judge_weeks(weekly.series, cutoffs)
     found = {key: _JudgedTheme(archived=True) for key in archived}
@@ -177,7 +177,7 @@ def _row(
     """Return the row of a theme without its share and quotes.
 
     Args:
-        weeks, chosen: of all days, and of the period.
+        weeks, chosen: counts of all days, and of the period.
     """
     dated = [one for one in weeks if one.week != NO_WEEK]
     by_week = Counter[int]()
@@ -208,7 +208,7 @@ def list_rises(tx: Transaction, today: date, groups: Groups) -> RisesView:
 
 
 def judge_rises(tx: Transaction, today: date, groups: Groups) -> dict[str, Any]:
-    """Return the rises of all products to be stored: with the cutoffs, by which each product is judged alike."""
+    """Return the rises of all products for the store, with the cutoffs for judging single products later."""
     found = find_rises(tx, today, groups)
     rises = [
         asdict(row)
@@ -238,7 +238,7 @@ def _list_rise_rows(
     today: date,
     groups: Groups,
 ) -> list[RiseRow]:
-    """Return rises with quotes of the last 4 weeks."""
+    """Return the rises as rows, with quotes of the last 4 weeks."""
     monday = monday_of(last_whole_week(today) + 1)
     period = Period(monday - timedelta(weeks=4), monday - timedelta(days=1))
     quotes = _list_quotes(tx, sorted({number for number, _ in rises}), period)
@@ -258,10 +258,10 @@ def _quote_all(
     period: Period,
     groups: Groups,
 ) -> list[QuoteRow]:
-    """Return the newest quotes of all complaints of a product at the sites that publish praise.
+    """Return the newest quotes from all complaints about a product at sites that publish praise.
 
     Args:
-        quotes: of its themes. If no complaint has a theme, the beginnings of complaints are quoted.
+        quotes: quotes of the product's themes. Without any, the beginnings of complaints are quoted.
     """
     reviews = theme_queries.count_review_weeks(tx, [number], Period())
     with_praise = find_sites_with_praise(reviews, groups)

@@ -1,4 +1,4 @@
-"""Weekly counts of products as series that are judged, and the rises among all of them."""
+"""Make series from the weekly counts of products, and find the rises among those of all products."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from tasks.store.queries.themes import Period, SeenReviews, monday_of, number_of
 from tasks.store.sql.transaction import Transaction
 
 WEEKS = 260
-"""Weeks of a series: the baseline and two years before it, as a rise is judged from the weeks before."""
+"""Number of weeks in a series: the baseline and two years before it."""
 _PRODUCTS_AT_ONCE = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Weekly:
-    """Series of products.
+    """Series of products, one for each product and theme.
 
     Attributes:
         keys: product and theme of each series.
         last_week: number of the week of the last column.
-        incomplete_days: number of each product's newest days that are incomplete; `None` if it can't be told.
+        incomplete_days: number of newest days of each product that are incomplete; `None` if it can't be estimated.
     """
 
     keys: Sequence[tuple[int, str]]
@@ -43,7 +43,7 @@ class Weekly:
     incomplete_days: Mapping[int, int | None]
 
     def select(self, rows: Sequence[int]) -> Weekly:
-        """Return some of the series."""
+        """Return the series with these rows."""
         series = ThemeSeries(*(getattr(self.series, field.name)[rows] for field in fields(self.series)))
         return Weekly([self.keys[row] for row in rows], self.last_week, series, self.incomplete_days)
 
@@ -56,7 +56,7 @@ def load_weekly(tx: Transaction, product_ids: Sequence[int], today: date, groups
 
 
 def make_weekly(tx: Transaction, counts: AllCounts, today: date, groups: Groups) -> Weekly:
-    """Make series, up to the last whole week, of the counts of products."""
+    """Make series from the counts of products, up to the last whole week."""
     last_week = last_whole_week(today)
     first = last_week - WEEKS + 1
     reviews = [one for one in counts.reviews if first <= one.week <= last_week]
@@ -114,7 +114,7 @@ def _sum_runs(rows: Counts, numbers: Sequence[int]) -> Counts:
 def _count_pages(
     tx: Transaction, keys: Sequence[tuple[int, str]], series: ThemeSeries, last_week: int
 ) -> None:
-    """Count the pages of themes that may be new: first seen lately, with enough complaints."""
+    """Count the pages of themes that may be new, and set `pages` of the series."""
     lately = NEW_WEEKS + int(series.incomplete.max(initial=0))
     is_first = ~series.counts[:, :-lately].any(axis=1)
     rows = np.flatnonzero(is_first & (series.counts.sum(axis=1) >= NEW_COMPLAINTS)).tolist()
@@ -126,7 +126,7 @@ def _count_pages(
 
 
 def make_empty_series(n: int) -> ThemeSeries:
-    """Return series without a complaint or review."""
+    """Return `n` series without complaints and reviews."""
     empty = np.zeros((n, WEEKS))
     return ThemeSeries(empty, empty.copy(), empty.astype(bool), np.zeros(n), np.zeros(n, int))
 
@@ -140,7 +140,7 @@ def _estimate_each(seen: Iterable[SeenReviews], today: date) -> dict[int, int | 
 
 
 def count_incomplete_weeks(days: int | None, today: date) -> int:
-    """Return how many whole weeks up to the last one have one of the newest days, today included."""
+    """Return how many of the last whole weeks contain one of the newest `days`, counted from today."""
     complete = week_of(today - timedelta(days=days or 0) + timedelta(days=1)) - 1
     return max(0, last_whole_week(today) - complete)
 
@@ -150,8 +150,8 @@ class Rises:
     """The rises of all products at the end of a week.
 
     Attributes:
-        cutoffs: for each of the last `WEEKS`, the p value up to which themes rose.
-        rises: by product and theme, the surest first, then those that are usual again.
+        cutoffs: for each of the last `WEEKS` the largest p value of a rise.
+        rises: rises by (product, theme), the most significant first. Those with usual numbers again come last.
     """
 
     last_week: int
@@ -160,10 +160,10 @@ class Rises:
 
 
 def find_rises(tx: Transaction, today: date, groups: Groups, cutoffs: Sequence[float] = ()) -> Rises:
-    """Find the themes that rise among those of all products; it reads all counts, part by part.
+    """Find the themes of all products that rise. It reads all counts, in parts.
 
     Args:
-        cutoffs: the p value of each week up to which series rise, if it is known already.
+        cutoffs: the largest p value of a rise for each week, if it is known already.
     """
     search = CutoffSearch()
     candidates: list[Weekly] = []
@@ -181,7 +181,7 @@ def find_rises(tx: Transaction, today: date, groups: Groups, cutoffs: Sequence[f
 
 
 def find_cutoffs(tx: Transaction, today: date, groups: Groups) -> Sequence[float]:
-    """Return the p value of each week up to which series rise: the stored ones, or those of all counts."""
+    """Return the largest p value of a rise for each week: the stored ones, else computed from all counts."""
     stored = theme_queries.load_cutoffs(tx, last_whole_week(today))
     return stored or find_rises(tx, today, groups).cutoffs
 
@@ -201,7 +201,7 @@ def list_rises(weekly: Weekly, judged: Judgement) -> Iterator[tuple[tuple[int, s
 
 
 def find_rise(weekly: Weekly, judged: Judgement, row: int) -> Rise | None:
-    """Return how a series rises; `None` if it does not."""
+    """Return the rise of a series; `None` if it does not rise."""
     if judged.state_of(row) is not ThemeState.RISING:
         return None
     weeks = judged.count_weeks_in_state(row)

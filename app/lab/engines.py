@@ -165,10 +165,10 @@ class Query:
     """The query of a search URL.
 
     Attributes:
-        keywords: Words that all must match, in order, without repeats and the engine's extra words.
-        site: The only site. `None` allows any site.
+        keywords: Keywords in order, without repeated ones and the engine's extra words. A hit has all of them.
+        site: Site that hits must be from. `None` allows any site.
         page: Number of the result page, from 1.
-        span: The only range of time. `None` allows any time.
+        span: Time that hits must be from. `None` allows any time.
     """
 
     keywords: tuple[str, ...]
@@ -202,7 +202,7 @@ def _value(engine: Engine, values: dict[str, list[str]], placeholder: str) -> st
 
 @cache
 def _restriction(template: str) -> re.Pattern[str]:
-    """Return the pattern of a query with a site. It never matches if the engine has no site restriction."""
+    """Return the pattern that finds the site in a query. It never matches if the engine can't restrict to a site."""
     if "{site}" not in template:
         return re.compile(r"(?!)(?P<words>)(?P<site>)")
     pattern = re.escape(template)

@@ -172,7 +172,7 @@ def _parse_field(record: tuple[Compound, ...], rule: str) -> tuple[tuple[Compoun
 
 
 def _grow(top: Element, compounds: Sequence[Compound]) -> Element:
-    """Return the element at the end of the compounds below `top`, after adding the missing ones."""
+    """Add the missing elements of the compounds below `top`, and return the last one."""
     parent = element = top
     for compound in compounds:
         parent = parent if compound.is_sibling else element

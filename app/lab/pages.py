@@ -141,8 +141,8 @@ def write_page(seed: int, page: PageName, rules: str, texts: Sequence[str]) -> C
     """Write a page. The same page always gets the same words.
 
     Args:
-        rules: Name of the site's page rules. A name that contains thread, comments, reviews or answers gives several
-            posts, another name one.
+        rules: Name of the site's page rules. The page gets several posts if the name contains thread, comments, reviews
+            or answers, else one.
         texts: Review texts, at least one.
     """
     rng = chance.generator(seed, "page", page.site, page.number, *page.keywords)

@@ -189,7 +189,7 @@ class Conducts:
         self._moments = sorted({pair.from_s for pair in profile.pairs})
         self._merged = lru_cache(maxsize=65536)(self._merge)
 
-    def at(self, client: str, host: str, role: HostRole, t: float) -> Conduct:
+    def find(self, client: str, host: str, role: HostRole, t: float) -> Conduct:
         """Return the conduct of a host towards a client at `t` seconds of the lab's time."""
         return self._merged(client, host, role, bisect_right(self._moments, t))
 

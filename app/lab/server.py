@@ -163,7 +163,7 @@ class Lab:
         self, asked: LabRequest, role: HostRole, request: web.BaseRequest
     ) -> web.StreamResponse:
         """Answer for a host of the catalog. Only a dead host has faults for robots.txt and the other fixed paths."""
-        conduct = self._conducts.at(asked.client, asked.host, role, asked.t)
+        conduct = self._conducts.find(asked.client, asked.host, role, asked.t)
         path = asked.path.partition("?")[0]
         if path == "/robots.txt" and not conduct.dead:
             robots = self.profile.robots.text(asked.host).encode()

@@ -82,7 +82,7 @@ class LocalWeb:
         return refusal(answer, self.catalog.rules_of(site).blocked if site else ())
 
     def _document(self, host: str, target: str) -> LabResponse:
-        """Return the response of a catalog's host to a path with query string."""
+        """Return the response of a host in the catalog. `target` is the path with query string."""
         path, _, query_string = target.partition("?")
         name, site = self._engine_at(host, target), self._sites.get(_bare(host))
         if name is not None:

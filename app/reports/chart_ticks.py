@@ -1,4 +1,4 @@
-"""Ticks of a chart's axes: round numbers, round times, and how they are written."""
+"""Ticks of a chart's axes: round numbers, round times, and their labels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from app.views.moments import local_time
 
 
 def round_ticks(low: float, high: float) -> list[float]:
-    """Round numbers from at or below `low` to at or above `high`, about five; at least two."""
+    """Return about five round numbers, at least two; the first is <= `low`, the last >= `high`."""
     if high <= low:
         high = low + 1.0
     rough = (high - low) / 5
@@ -28,7 +28,7 @@ _TIME_STEPS = [
 
 
 def time_ticks(first: float, last: float) -> list[tuple[float, str]]:
-    """Return round times of the clock with their labels, six at most."""
+    """Return at most six round clock times with their labels."""
     step = next((one for one in _TIME_STEPS if (last - first) / one.total_seconds() <= 6), _TIME_STEPS[-1])
     step_s = step.total_seconds()
     form = "%Y-%m-%d" if step_s >= 86_400 else "%H:%M" if step_s >= 60 else "%H:%M:%S"
@@ -39,7 +39,7 @@ def time_ticks(first: float, last: float) -> list[tuple[float, str]]:
 
 
 def number_text(value: float) -> str:
-    """A number as a label: few digits, thousands apart."""
+    """Return a number as a label with few digits and separated thousands."""
     if value == round(value) and abs(value) < 1e15:
         return f"{value:,.0f}"
     return f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"

@@ -1,9 +1,9 @@
-"""Charts as SVG, made here: bars, columns, lines, a heat map; for pages and reports, without script or style.
+"""Draw charts as SVG for pages and reports: bars, columns, lines, sparklines and heat maps.
 
-Each returns markup that Jinja2 does not escape again; whatever text it is given is escaped here. Colours are
-presentation attributes and text is `currentColor`: a content security policy may forbid inline styles, a page may be
-dark. A page's own style sheet may name the classes `chart`, `chart-axis`, `chart-mark` and `chart-1` to `chart-8`.
-A chart of nothing is empty markup: what to say instead is the page's to know.
+All functions escape the texts they get, and return markup that Jinja2 does not escape again. There are no scripts
+or inline styles, as a content security policy may forbid them: colors are attributes, and text is `currentColor`,
+so it fits dark pages. A page's style sheet can use the classes `chart`, `chart-axis`, `chart-mark` and `chart-1` to
+`chart-8`. A chart without values is empty markup.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from app.files.harmless import one_line
 from app.reports.chart_ticks import number_text, round_ticks, time_ticks
 
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#8a6fd1", "#7a7a7a")
-"""Colors of series, distinct also with the common kinds of color blindness (after Okabe and Ito)."""
+"""Colors of series. People with common kinds of color blindness can distinguish them (after Okabe and Ito)."""
 
 _DASHES = ("", "6 3", "2 3", "8 3 2 3")
-"""Dashes of series: no series is identified by its color alone."""
+"""Dash patterns of series, so that color is not the only difference."""
 
 _FONT = 12
 _HALF = 6.6
-"""Width of a narrow character of that font, at most; a Chinese one takes two."""
+"""Maximum width of a narrow character. A Chinese character takes twice this width."""
 _ROW = 22
 _COLUMNS_HIGH, _LINES_HIGH = 200, 240
 _GAP = 8
@@ -36,12 +36,12 @@ _GREY = 'class="chart-grey" fill="currentColor" fill-opacity="0.15"'
 _LABEL_MOST = 24
 _MOST_COLUMNS = 400
 _FAINTEST, _STRONGEST = 0.06, 0.62
-"""Opacity of a heat map's cells at 0 and 1: text stays readable on both."""
+"""Opacity of a heat map's cells for the shares 0 and 1. Text is readable on both."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A series of a line chart: points by x (numbers, or times); a y of None is a gap."""
+    """A series of a line chart: (x, y) with numbers or times as x. A y of `None` is a gap."""
 
     name: str
     points: Sequence[tuple[float | datetime, float | None]]
@@ -65,11 +65,11 @@ class HeatCell:
 
 
 def bars(values: Sequence[tuple[str, float]], title: str, *, width: int = 640) -> Markup:
-    """Horizontal bars, a row each in the order given.
+    """Draw horizontal bars from top to bottom.
 
     Args:
-        values: label and number (not negative) of each.
-        width: of the picture, in its own units; it scales with its place on the page.
+        values: label and number (not negative) of each bar.
+        width: width of the picture in its own units; the page scales it.
     """
     if not values:
         return Markup("")
@@ -93,10 +93,10 @@ def bars(values: Sequence[tuple[str, float]], title: str, *, width: int = 640) -
 
 
 def columns(values: Sequence[tuple[str, float]], title: str, *, width: int = 640) -> Markup:
-    """Upright columns side by side, such as counts by day; of the labels as many as fit.
+    """Draw vertical columns, such as counts by day, with as many labels as fit.
 
     Args:
-        values: label and number (not negative) of each, in order; of more than 400 the last ones.
+        values: label and number (not negative) of each column; only the last 400 are drawn.
     """
     values = values[-_MOST_COLUMNS:]
     if not values:
@@ -125,12 +125,12 @@ def lines(
     height: int = _LINES_HIGH,
     grey_from: datetime | None = None,
 ) -> Markup:
-    """Lines over numbers or over time, with a legend; y begins at 0.
+    """Draw lines over numbers or time, with a legend. The y axis begins at 0 or below.
 
     Args:
-        series: all with numbers as x, or all with times (aware).
-        height: of the picture without its legend.
-        grey_from: the background is grey from this time to the right edge.
+        series: series that all have numbers as x, or all aware times.
+        height: height of the picture without its legend.
+        grey_from: begin of the grey background.
     """
     placed = [
         (one.name, [(_place(x), y if y is not None and isfinite(y) else None) for x, y in one.points])
@@ -145,7 +145,7 @@ def lines(
     left, top, bottom = _axis_width(ticks), 8.0, height - 24.0
     right = width - 24.0
 
-    def at(x: float, y: float) -> tuple[float, float]:
+    def locate(x: float, y: float) -> tuple[float, float]:
         share = (x - first) / (last - first) if last > first else 0.5
         return left + (right - left) * share, bottom - (bottom - top) * (y - ticks[0]) / (
             ticks[-1] - ticks[0]
@@ -160,14 +160,14 @@ def lines(
     )
     for x, label in named:
         if first <= x <= last:
-            parts.append(_text(at(x, ticks[0])[0], height - 10, label, anchor="middle"))
+            parts.append(_text(locate(x, ticks[0])[0], height - 10, label, anchor="middle"))
     if grey_from is not None and grey_from.timestamp() <= last:
-        x = at(max(grey_from.timestamp(), first), ticks[0])[0]
+        x = locate(max(grey_from.timestamp(), first), ticks[0])[0]
         parts.append(_box(x, top, right + _GAP - x, bottom - top, _GREY))
     for n, (name, points) in enumerate(placed):
         parts += [Markup("<g>"), _tooltip(name)]
         for piece in _pieces(points):
-            parts.append(_line([at(x, y) for x, y in piece], n))
+            parts.append(_line([locate(x, y) for x, y in piece], n))
         parts.append(Markup("</g>"))
     high, drawn = _legend([name for name, _ in placed], width)
     moved = Markup('<g transform="translate(0 {})">{}</g>').format(height, Markup("").join(drawn))
@@ -175,7 +175,7 @@ def lines(
 
 
 def sparkline(values: Sequence[float], title: str) -> Markup:
-    """Return a line without axes, for a cell of a table; y begins at 0."""
+    """Draw a line without axes for the cell of a table. Its y axis begins at 0."""
     if not any(values):
         return Markup("")
     top, step = max(values), _SPARK_WIDE / max(len(values) - 1, 1)
@@ -192,11 +192,11 @@ def sparkline(values: Sequence[float], title: str) -> Markup:
 def heat_map(
     rows: Sequence[str], across: Sequence[str], cells: Mapping[tuple[str, str], HeatCell], title: str
 ) -> Markup:
-    """Rows by columns, each cell as strong as its share; its width grows with the columns.
+    """Draw a table of colored cells. The width of the picture grows with the number of columns.
 
     Args:
-        rows, across: labels, in order.
-        cells: by (row, column); a pair without one is left blank.
+        rows, across: labels of rows and columns, in order.
+        cells: cells by (row, column); missing ones stay blank.
     """
     if not rows or not across:
         return Markup("")
@@ -264,7 +264,7 @@ def _text(
 
 
 def _box(x: float, y: float, wide: float, high: float, look: str) -> Markup:
-    """A rectangle; `look` is markup of this module, never text of a caller."""
+    """Return a rectangle. `look` must be markup of this module, never a caller's text."""
     return Markup('<rect x="{}" y="{}" width="{}" height="{}" {}/>').format(
         *map(_short, (x, y, wide, high)), Markup(look)
     )
@@ -293,7 +293,7 @@ def _series(n: int) -> str:
 
 
 def _legend(names: Sequence[str], width: int) -> tuple[float, list[Markup]]:
-    """Height and marks of a legend, in as many lines as it takes."""
+    """Return the height and the marks of a legend, which takes as many lines as it needs."""
     if len(names) < 2:
         return 0.0, []
     drawn, x, y = [], 0.0, 10.0
@@ -338,7 +338,7 @@ def _cut(label: str) -> str:
 
 
 def _pieces(points: Sequence[tuple[float, float | None]]) -> list[list[tuple[float, float]]]:
-    """Runs of points between gaps."""
+    """Return the runs of points between gaps."""
     runs: list[list[tuple[float, float]]] = [[]]
     for x, y in points:
         if y is None:

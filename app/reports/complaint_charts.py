@@ -1,4 +1,4 @@
-"""Charts of complaints about a product, for pages and reports: by week, by theme and site, by theme and month."""
+"""Draw charts of complaints about a product: by week, by theme and site, by theme and month."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from app.views.theme_names import name_theme
 from app.views.words import plural, translate
 
 ACROSS = 12
-"""Columns of a heat map: as many as fit on a page."""
+"""Maximum number of columns in a heat map, so that it fits on a page."""
 _MOST_MONTHS = 60
 
 
@@ -26,7 +26,7 @@ class HeatMaps:
     """Heat maps of themes by sites or months.
 
     Attributes:
-        left_out: sentences about the columns that none of them has.
+        left_out: sentences about the columns that are not shown.
     """
 
     maps: Sequence[Markup]
@@ -34,7 +34,7 @@ class HeatMaps:
 
 
 def draw_weeks(view: ComplaintsView, *, width: int = 1200) -> Markup:
-    """Return the complaints of each week as a line, and what was expected as a dashed one."""
+    """Draw the complaints of each week as a line, and the expected number as a dashed line."""
     if not any(one.complaints for one in view.weeks):
         return Markup("")
     times = [datetime.combine(one.monday, time(), UTC) for one in view.weeks]
@@ -79,7 +79,7 @@ def draw_months(view: ComplaintsView, link: CellLink | None = None) -> HeatMaps:
 def _describe_left_out(
     kind: str, words: str, columns: Sequence[str], totals: Mapping[str, int]
 ) -> Sequence[Finding]:
-    """Return the sentence about columns that a heat map has no room for, if there are any."""
+    """Return the sentence about columns that don't fit into a heat map; empty if all fit."""
     if not columns:
         return ()
     complaints = sum(totals[column] for column in columns)
@@ -99,7 +99,7 @@ def _sum_columns(counts: Mapping[tuple[str, str], int]) -> Counter[str]:
 
 
 def _list_months(found: Sequence[str]) -> list[str]:
-    """Return each month from the first to the last of those found, as `2026-11`."""
+    """Return every month from the first to the last of `found`, written as `2026-11`."""
     if not found:
         return []
     first, last = (date.fromisoformat(f"{month}-01") for month in (found[0], found[-1]))
@@ -113,7 +113,7 @@ def _draw(
     title: str,
     link: CellLink | None,
 ) -> Sequence[Markup]:
-    """Return a heat map of each part of the columns, all with the same rows and shades."""
+    """Draw a heat map for each part of the columns, all with the same rows and scale of colors."""
     themes = Counter[str]()
     for (theme, _), n in counts.items():
         themes[theme] += n

@@ -1,4 +1,4 @@
-"""The report on what waits for a person, grouped by cause: every attempt, the last response, what is suggested."""
+"""Write the report on subtasks that wait for a person, by cause, with attempts, last response and suggestion."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from tasks.store.queue.manual import ManualRow
 from tasks.store.sql.transaction import Transaction
 
 FORMATS = {".html": "html", ".md": "md", ".csv": "csv", ".xlsx": "xlsx"}
-"""Formats by the ending of a file's name."""
+"""Formats by the ending of a file name."""
 
 _HEAD = 400
-"""Characters of a response that are shown."""
+"""Maximum number of characters shown of a response."""
 _MARKS = re.compile(r"([\\`*_{}\[\]<>#|~!&])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedAttempt:
-    """An attempt of a subtask that waits for a person, with the facts of the subtask.
+    """An attempt of a subtask that waits for a person, with facts of the subtask.
 
     Attributes:
         no: number of the attempt; 0 if there was none.
-        last_url, last_status, last_error, last_head: of the last response.
+        last_url, last_status, last_error, last_head: URL, status, error and beginning of the last response.
     """
 
     reason: str
@@ -57,7 +57,7 @@ class FailedAttempt:
 
 
 def _find_attempts(tx: Transaction, row: ManualRow) -> Iterator[FailedAttempt]:
-    """Yield every attempt of a subtask, or one with the number 0 if there was none."""
+    """Yield all attempts of a subtask. Without attempts, yield one with number 0."""
     untried = FailedAttempt(
         reason=row.reason,
         site=row.site,
@@ -88,7 +88,7 @@ def _find_attempts(tx: Transaction, row: ManualRow) -> Iterator[FailedAttempt]:
 
 
 def write_failed_report(tx: Transaction, form: str, out: IO[bytes]) -> int:
-    """Write the report; returns how many subtasks wait.
+    """Write the report, and return the number of subtasks in it.
 
     Args:
         form: one of the values of `FORMATS`.
@@ -144,5 +144,5 @@ def _markdown(at: str, causes: Iterable[Cause], total: int) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """Text of strangers that Markdown takes for text."""
+    """Escape a stranger's text so that Markdown shows it unchanged."""
     return _MARKS.sub(r"\\\1", one_line(shown(text)))

@@ -1,4 +1,4 @@
-"""New phrases of products: their complaints are read by the themes in force."""
+"""List new phrases in the complaints about products."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tasks.store.sql.transaction import Transaction
 
 
 def list_new_phrases(tx: Transaction, names: Sequence[str], period: Period) -> NewPhrasesView:
-    """Return the new phrases of the named products; without names, of those with most complaints in the period.
+    """Return new phrases of the named products; without names, of the products with most complaints in the period.
 
     Raises:
         InputError: a product is unknown, or the period has no first day.

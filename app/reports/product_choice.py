@@ -1,4 +1,4 @@
-"""Products that a person chooses by what they have: `category=unknown`, `group=shop`, `import=3`."""
+"""Conditions that choose products, as a person writes them: `category=unknown`, `group=shop`, `import=3`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tasks.store.queries.products import ProductSettings
 from tasks.store.sql.transaction import Transaction
 
 UNKNOWN = "unknown"
-"""Stands for a product without a category."""
+"""Value of the condition that chooses products without a category."""
 CATEGORIES = (UNKNOWN, *(str(one) for one in Category))
 GROUPS = tuple(str(one) for one in Group)
 DOUBTS = tuple(str(one) for one in Doubt)
@@ -25,16 +25,16 @@ FIELDS = ("brand", "category", "doubt", "group", "import", "keyword", "name", "p
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProductChoice:
-    """Conditions on products, all of which must hold; an empty text or `None` is no condition.
+    """Conditions on products. All must hold; an empty text or `None` sets no condition.
 
     Attributes:
-        brand: the one among its keywords.
-        category: of `CATEGORIES`.
-        doubt: of `DOUBTS`.
-        group: all sites that the product is limited to are in this group of sites.
-        number: of an import that named the product.
-        keyword: is one of its keywords.
-        name: is a part of its name.
+        brand: the brand among the keywords.
+        category: a name in `CATEGORIES`, or `UNKNOWN`.
+        doubt: a name in `DOUBTS`.
+        group: a group of sites; the product must be limited to sites of this group.
+        number: number of an import that named the product.
+        keyword: one of the keywords.
+        name: a part of the name.
     """
 
     brand: str = ""
@@ -47,10 +47,10 @@ class ProductChoice:
     priority: int | None = None
 
     def fits(self, product: ProductSettings, sites: Collection[str]) -> bool:
-        """Return True if the conditions hold, except that on the import.
+        """Return True if all conditions but the one on the import hold.
 
         Args:
-            sites: of the group.
+            sites: domains of the sites in `group`.
         """
         if self.brand and name_key(self.brand) != name_key(find_brand(product.keywords)):
             return False
@@ -74,14 +74,14 @@ def find_brand(keywords: Iterable[str]) -> str:
 
 
 def list_chosen(tx: Transaction, choice: ProductChoice, catalog: Catalog) -> list[ProductSettings]:
-    """Return the products that fit a choice, by number."""
+    """Return the products that fit a choice, in the order of their numbers."""
     sites = {name for name, site in catalog.sites.items() if site.group == choice.group}
     known = products.list_settings(tx, choice.number)
     return [one for one in known if choice.fits(one, sites)]
 
 
 def parse_conditions(texts: Iterable[str]) -> ProductChoice:
-    """Read conditions of the form FIELD=VALUE.
+    """Parse conditions of the form FIELD=VALUE.
 
     Raises:
         InputError: a text has another form, or a field or value is unknown, or a field occurs twice.

@@ -1,4 +1,4 @@
-"""The list of products with their complaints in a period: chosen, sorted, or grouped with sums."""
+"""The list of products with their complaints in a period. It can be filtered, sorted, and grouped with sums."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _NO_TREND = (0,) * TREND_WEEKS
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Complaints of a product, or of several together, in a period.
+    """Complaints about one product, or about several together, in a period.
 
     Attributes:
-        count: of the period and of the one before.
-        has_before: False if the period is open, so that there is nothing to compare with.
-        trend: complaints in each of the last `TREND_WEEKS` whole weeks; zeros if it was not asked for.
+        count: complaints in the period and in the period before.
+        has_before: False if the period is open, so that there is no period before to compare with.
+        trend: complaints in each of the last `TREND_WEEKS` whole weeks; zeros if trends were not loaded.
     """
 
     count: ProductCount
@@ -47,23 +47,23 @@ class Figures:
 
     @property
     def complaints_before(self) -> int | None:
-        """Return the complaints of the period before; `None` if there is none."""
+        """Return the complaints in the period before; `None` if the period is open."""
         return self.count.complaints_before if self.has_before else None
 
     @property
     def change(self) -> float | None:
-        """Return the change against the period before at the sites with reviews in both, 0.41 for 41 % more."""
+        """Return the change since the period before, at sites with reviews in both periods: 0.41 is 41 % more."""
         before = self.count.compared_before
         return self.count.compared / before - 1 if self.has_before and before else None
 
     @property
     def share(self) -> float | None:
-        """Return complaints among buyers' reviews at sites that publish praise; `None` if there are none."""
+        """Return complaints / buyers' reviews, at sites that also publish praise; `None` without such reviews."""
         return self.count.shared / self.count.buyers if self.count.buyers else None
 
 
 def sum_figures(figures: Sequence[Figures]) -> Figures:
-    """Return the figures of several products together, under the first number."""
+    """Return the sums of several products' figures, under the number of the first product."""
     first = figures[0]
     sums = map(sum, zip(*(one.count[1:] for one in figures), strict=True))
     trends = [one.trend for one in figures if one.trend is not _NO_TREND]
@@ -74,10 +74,10 @@ def sum_figures(figures: Sequence[Figures]) -> Figures:
 def load_figures(
     tx: Transaction, numbers: Collection[int] | None, period: Period, groups: Groups
 ) -> dict[int, Figures]:
-    """Return the figures of products with reviews in the period or the one before, by number, without trends.
+    """Return figures without trends, by product number, for products with reviews in the period or the one before.
 
     Args:
-        numbers: of the products; `None` for all.
+        numbers: numbers of the products; `None` for all.
         groups: kind of each site of the catalog.
     """
     before = find_period_before(period)
@@ -86,7 +86,7 @@ def load_figures(
 
 
 def load_trends(tx: Transaction, numbers: Collection[int] | None, today: date) -> dict[int, Sequence[int]]:
-    """Return the complaints of products in each of the last `TREND_WEEKS` whole weeks, by number."""
+    """Return each product's complaints in each of the last `TREND_WEEKS` whole weeks, by product number."""
     last = last_whole_week(today)
     first = last - TREND_WEEKS + 1
     trends: dict[int, list[int]] = {}
@@ -101,7 +101,7 @@ def make_empty(number: int, *, has_before: bool) -> Figures:
 
 
 class ProductSort(StrEnum):
-    """Orders of the list: by name, or the greatest first."""
+    """Orders of the list. All but the order by name put the greatest value first."""
 
     COMPLAINTS = "complaints"
     NAME = "name"
@@ -123,8 +123,8 @@ class ListOrder:
 
     Attributes:
         is_reversed: sort in the other direction; products without a value stay last.
-        by: rows are sums of products; `None`: rows are products.
-        skip, most: rows before the first one that is shown, and the number of rows.
+        by: what products are grouped by; `None` for a row per product.
+        skip, most: number of rows to leave out at the beginning, and maximum number of rows; `None` for all.
     """
 
     sort: ProductSort = ProductSort.COMPLAINTS
@@ -136,12 +136,12 @@ class ListOrder:
 
 @dataclass(frozen=True, kw_only=True)
 class FigureRow:
-    """Complaints in the period of the list, as on the page of a product.
+    """Complaints in the list's period, counted as on the page of a product.
 
     Attributes:
-        complaints_before: in the period before; `None` if the period is open.
-        change: against the period before, at the sites with reviews in both, 0.41 for 41 % more; `None`: not known.
-        share: of buyers' reviews, at sites that publish praise as well; `None` if there is no such site.
+        complaints_before: complaints in the period before; `None` if the period is open.
+        change: change since the period before, at sites with reviews in both: 0.41 is 41 % more. `None` if unknown.
+        share: complaints / buyers' reviews, at sites that also publish praise; `None` if there is no such site.
         trend: complaints in each of the last 26 whole weeks.
     """
 
@@ -157,7 +157,7 @@ class ListedProduct(ProductRow, FigureRow):
     """A product with its complaints.
 
     Attributes:
-        brand: the one among its keywords; empty if there is none.
+        brand: the brand among its keywords; empty if there is none.
     """
 
     brand: str
@@ -168,8 +168,8 @@ class ProductGroup(FigureRow):
     """Products with something in common, and the sums of their complaints.
 
     Attributes:
-        name: what they have in common; empty: nothing is known.
-        products: number of them.
+        name: the brand or category that they share; empty if it is unknown.
+        products: number of products.
     """
 
     name: str
@@ -194,7 +194,7 @@ class ProductList:
 def read_product_list(
     tx: Transaction, choice: ProductChoice, order: ListOrder, days: PeriodChoice, catalog: Catalog
 ) -> ProductList:
-    """Return the products that fit a choice, in an order, with their complaints in a period."""
+    """Return the products that fit a choice, sorted, with their complaints in a period."""
     today = local_time(tx.now).date()
     reader = _Reader(tx, days.find(today), today, {name: site.group for name, site in catalog.sites.items()})
     if order.by is not None:
@@ -243,7 +243,12 @@ class _Reader:
         numbers: Collection[int] | None,
         found: Mapping[int, Figures],
     ) -> list[Figures]:
-        """Return the figures of products with their trends, read for these numbers; `None` for all."""
+        """Return the figures of products with trends added.
+
+        Args:
+            numbers: numbers of the products whose trends are read; `None` reads those of all products.
+            found: figures without trends, by product number; a missing product has no reviews.
+        """
         trends = load_trends(self.tx, numbers, self.today)
         has_before = find_period_before(self.period) is not None
         empty = make_empty(0, has_before=has_before)
@@ -255,7 +260,7 @@ class _Reader:
     def read_products(
         self, shown: Sequence[Product], known: Mapping[int, Figures] | None
     ) -> list[ListedProduct]:
-        """Return rows; their figures are read unless they are known."""
+        """Return the rows of products. Figures are read from the store if `known` is `None`."""
         numbers = [one.id for one in shown]
         stored = {row.id: row for row in list_numbered(self.tx, numbers)}
         some = numbers if len(numbers) <= _FEW else None
@@ -279,7 +284,7 @@ class _Reader:
 
 _BY_FIGURES = (ProductSort.CHANGE, ProductSort.SHARE)
 _FEW = 500
-"""Up to this number of products, figures are read one product after the other."""
+"""Maximum number of products whose figures are read one by one; more are read in one query."""
 
 
 def _fields(figures: Figures) -> dict[str, Any]:
@@ -308,7 +313,7 @@ _GROUP_RANKS: Mapping[ProductSort, Rank[ProductGroup]] = {
 
 
 def _sort(rows: Sequence[T], rank: Rank[T], order: ListOrder) -> list[T]:
-    """Return rows the greatest first, by name the first; those without a value last."""
+    """Return sorted rows. Rows without a value come last."""
     known = [row for row in rows if rank(row) is not None]
     is_falling = (order.sort is not ProductSort.NAME) is not order.is_reversed
     known.sort(key=rank, reverse=is_falling)

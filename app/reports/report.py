@@ -1,6 +1,7 @@
-"""The report on complaints about products: findings, themes with quotes, limits, rows; one HTML page to mail and print.
+"""Write the report on complaints about products as one HTML page to mail or print.
 
-It has no script and no outside address. Each sentence carries its figures (`data-claim`), and links to its rows.
+It contains findings, themes with quotes, limits of the data and rows. It needs no script and loads nothing from the
+network. Each sentence carries its figures in the attribute `data-claim` and links to the rows behind them.
 """
 
 from __future__ import annotations
@@ -50,15 +51,15 @@ from tasks.store.sql.transaction import Transaction
 
 _ALL_DAYS = Period()
 _PRODUCTS = 10
-"""Products of a report that names none: those with most complaints."""
+"""Number of products in a report without named products: those with most complaints."""
 _ROWS = 30
-"""Rows of each theme."""
+"""Maximum number of rows per theme."""
 _ASKED_LATER = {State.PRIORITY, State.WAIT}
 _ENDED = {State.DONE, State.CANCELLED}
 
 
 def page(template: str, **values: object) -> str:
-    """Return a page from a template of this package. All values are escaped and steer nothing."""
+    """Return a page from a template of this package, with all values escaped."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
@@ -79,7 +80,7 @@ def page(template: str, **values: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ProductPart:
-    """The part of a report about a product."""
+    """The part of a report about one product."""
 
     product: Product
     view: ComplaintsView
@@ -107,12 +108,12 @@ def report(
     """Return the report as HTML.
 
     Args:
-        names: names of products. Without any, the report is about those with most complaints.
-        address: public address of the dashboard, to which sentences link; empty if there is none.
-        silent_after: a node whose last heartbeat is older does not run.
+        names: names of products; without names, the report covers those with most complaints.
+        address: public address of the dashboard for links; empty if there is none.
+        silent_after: age of the last heartbeat after which a node counts as not running.
 
     Raises:
-        InputError: there is no product of a name.
+        InputError: a name is unknown.
     """
     today = local_time(tx.now).date()
     chosen, left_out = _choose_products(tx, names, period)
@@ -144,7 +145,7 @@ def report(
 def _choose_products(
     tx: Transaction, names: Sequence[str], period: Period
 ) -> tuple[Sequence[Product], Finding | None]:
-    """Return the named products, or those with most complaints and a sentence about the others."""
+    """Return the named products and `None`, or those with most complaints and a sentence about the others."""
     if names:
         return [products.find(tx, name) for name in dict.fromkeys(names)], None
     counts = count_complaints(tx, period)
@@ -201,7 +202,7 @@ def _read_part(
 def _list_crawl_limits(
     catalog: Catalog, product: Product, coverage: Coverage, progress: Sequence[SiteProgress]
 ) -> Iterator[Finding]:
-    """Yield what was not collected: hits, and sites that were not asked or not to the end."""
+    """Yield findings about missing data: hits not collected, and sites not crawled or not finished."""
     if not progress:
         yield Finding("not_searched", translate("No site was asked for it: its reviews were imported."))
         return
@@ -249,13 +250,13 @@ def _describe_coverage(coverage: Coverage) -> Finding:
 
 @dataclass(frozen=True, slots=True)
 class _RowLinks:
-    """Addresses of the rows behind sentences: views of the dashboard, or places in the report."""
+    """Links to the rows behind sentences: on the dashboard if it has an address, else within the report."""
 
     address: str
     period: Period
 
     def find(self, product: int, finding: Finding) -> str:
-        """Return the address of the rows of a sentence about a product."""
+        """Return the link to the rows behind a sentence about a product."""
         theme = finding.values.get("theme", "")
         if not self.address:
             return f"#rows-{product}-{theme}" if theme else f"#rows-{product}"
@@ -266,12 +267,12 @@ class _RowLinks:
         return f"{self.address.rstrip('/')}/products/{product}?{urlencode(chosen)}"
 
     def find_review(self, review: int) -> str:
-        """Return the address of a review; empty without a dashboard."""
+        """Return the link to a review; empty without a dashboard."""
         return f"{self.address.rstrip('/')}/reviews/{review}" if self.address else ""
 
 
 def _write_claim(period: Period, product: int, finding: Finding) -> str:
-    """Return a sentence's figures, with the choice of rows that they are counted from, as JSON."""
+    """Return the figures of a sentence and the filter of the counted rows, as JSON."""
     chosen: dict[str, Any] = {"kind": finding.kind, "product": product}
     chosen |= {"from": _day_text(period.since), "to": _day_text(period.until)}
     return json.dumps({**chosen, **finding.values}, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""The sweep `deliver`: makes the reports and exports that are due and hands them over, outside the scheduler's lock."""
+"""The sweep `deliver`: make the reports and exports that are due and send them, outside the scheduler's lock."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any
 
-from app.files.exporting import MEDIA_TYPES, pseudonymised, whole_file, write_rows
+from app.files.exporting import MEDIA_TYPES, pseudonymise_rows, whole_file, write_rows
 from app.insight.periods import read_period
 from app.sending.delivery import Sender, folder_of, send
 from app.sending.parcel import Parcel
 from app.views.moments import clock_text_with_zone, local_time
-from app.views.words import in_language, plural, translate
+from app.views.words import plural, switch_language, translate
 from splitter.catalog.model import Catalog
 from splitter.errors import ReviewloopError
 from tasks.store.queries.reviews import ReviewFilter, ReviewRow, list_reviews
@@ -42,12 +42,12 @@ _TITLES: Mapping[ScheduleKind, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryTools:
-    """Values of the settings that a file needs to be made and sent.
+    """Settings for making and sending files.
 
     Attributes:
-        catalog, pseudonyms, sender: called when a file needs them; each may raise InputError.
-        language: code of the language of texts; `None`: the one in which a schedule was made.
-        address: public address of the dashboard, to which reports link; empty if there is none.
+        catalog, pseudonyms, sender: functions that are called when a file needs the value; each may raise InputError.
+        language: language code of texts; `None` for the language in which the schedule was made.
+        address: public address of the dashboard for links in reports; empty if there is none.
     """
 
     catalog: Callable[[], Catalog]
@@ -64,40 +64,40 @@ def deliver_due(
     goes_on: Callable[[], bool] = lambda: True,
     only: int | None = None,
 ) -> list[tuple[Schedule, str]]:
-    """Make and hand over each report and export that is due, once each, whoever else looks for them.
+    """Make and send each report and export that is due. Another process that does the same does not send it again.
 
     Args:
         write: runs an operation in a transaction and waits until it is committed (not on an event loop).
-        goes_on: asked before each, and while one is sent.
-        only: this schedule alone.
+        goes_on: called before each file and while one is sent; delivery stops when it returns False.
+        only: number of the only schedule to deliver; `None` for all.
 
     Returns:
-        Those it took, each with why it failed, or an empty text.
+        The schedules that were run, each with the reason of its failure, or an empty text.
     """
     done: list[tuple[Schedule, str]] = []
     while goes_on() and (taken := write(lambda tx: schedules.claim_due(tx, only))) is not None:
         problem = ""
         try:
-            with in_language(tools.language or taken.options.get("lang", "en")):
+            with switch_language(tools.language or taken.options.get("lang", "en")):
                 _deliver(tools, store, taken, goes_on)
         except (ReviewloopError, OSError) as error:
             problem = str(error)
         except Exception as error:
             log.exception("schedule %d failed", taken.id)
             problem = f"{type(error).__name__}: {error}"
-        write(partial(_ended, taken=taken, problem=problem))
+        write(partial(_end_run, taken=taken, problem=problem))
         if problem:
             log.warning("schedule %d (%s): %s", taken.id, taken.kind, problem)
         done.append((taken, problem))
     return done
 
 
-def _ended(tx: Transaction, *, taken: Schedule, problem: str) -> None:
+def _end_run(tx: Transaction, *, taken: Schedule, problem: str) -> None:
     schedules.end_run(tx, taken, problem)
 
 
 def _deliver(tools: DeliveryTools, store: Store, taken: Schedule, goes_on: Callable[[], bool]) -> None:
-    """Make a file and hand it over. Raises ReviewloopError, OSError."""
+    """Make a file and send it. Raises ReviewloopError, OSError."""
     kind, form, to = taken.kind, taken.options["format"], taken.options["to"]
     with TemporaryDirectory(prefix="reviewloop-") as own:
         folder = folder_of(to)
@@ -130,10 +130,10 @@ def _deliver(tools: DeliveryTools, store: Store, taken: Schedule, goes_on: Calla
 
 
 def _write(tx: Transaction, tools: DeliveryTools, taken: Schedule, out: IO[bytes]) -> str:
-    """Write the file; returns what to say of it."""
+    """Write the file, and return the text of its message."""
     names, form = tuple(taken.options.get("products", ())), taken.options["format"]
     if taken.kind is ScheduleKind.EXPORT:
-        rows = pseudonymised(list_reviews(tx, ReviewFilter(products=names)), tools.pseudonyms())
+        rows = pseudonymise_rows(list_reviews(tx, ReviewFilter(products=names)), tools.pseudonyms())
         return plural("{n:,} row", "{n:,} rows", write_rows(rows, ReviewRow, form, out))
     if taken.kind is ScheduleKind.FAILED_REPORT:
         from app.reports.failed_report import write_failed_report  # brings Jinja2

@@ -1,4 +1,4 @@
-"""The summary that `run`, `demo` and `up` print at the end, and the report of subtasks that wait for a person."""
+"""Make the summary that `run`, `demo` and `up` print at the end, and write the report of waiting subtasks."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from tasks.store.sql.transaction import Transaction
 
 _SHORTEST_SAMPLE = 20
 _LOOKED_AT = 2_000
-"""Reviews, for samples."""
+"""Maximum number of reviews among which samples are chosen."""
 _SAMPLES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class StoredRows:
-    """Numbers of rows stored by a run."""
+    """Numbers of rows that a run stored."""
 
     pages: int
     reviews: int
@@ -40,11 +40,11 @@ class StoredRows:
 
 @dataclass(frozen=True, kw_only=True)
 class ProgressView(StatusView):
-    """The state of the system while a run goes on.
+    """The state of the system during a run.
 
     Attributes:
-        seconds: since the run began.
-        added: pages and reviews stored by this run; all else is over the whole store.
+        seconds: seconds since the run began.
+        added: number of pages and reviews that this run stored. All other counts cover the whole store.
     """
 
     seconds: float
@@ -56,14 +56,14 @@ class RunView(ProgressView):
     """The store at the end of a run.
 
     Attributes:
-        left: number of subtasks that are not settled, at the sites that the run crawled.
-        reviews_stored: number of reviews, as `reviews`.
+        left: number of unsettled subtasks at the sites that the run crawled.
+        reviews_stored: number of reviews in the store, equal to `reviews`.
         manual: number of subtasks that wait for a person.
-        reviews_by_product: of products that have reviews, most first.
-        waits_for_a_person: those subtasks, by cause.
-        statistics: of this run's attempts.
-        settings: that the figures depend on.
-        samples: reviews that this run stored, each of another product.
+        reviews_by_product: number of reviews of each product that has any, the greatest first.
+        waits_for_a_person: the subtasks that wait for a person, by cause.
+        statistics: statistics of this run's attempts.
+        settings: settings that the figures depend on.
+        samples: reviews that this run stored, at most one per product.
     """
 
     left: int
@@ -78,12 +78,12 @@ class RunView(ProgressView):
 
     @property
     def is_settled(self) -> bool:
-        """True if nothing more happens by itself."""
+        """True if no work is left that continues without a person."""
         return not count_open(self.queues)
 
 
 def mark(store: Store) -> Stored:
-    """Return the place in the store at which a run begins, for `get_run_view`."""
+    """Return a mark in the store at the beginning of a run, for `get_run_view`."""
     with store.read() as tx:
         return queue_queries.get_mark(tx)
 
@@ -97,10 +97,10 @@ def get_run_view(
     settings: Mapping[str, Any],
     only_sites: Collection[str] = (),
 ) -> RunView:
-    """Return the end of a run that began at `begin`, given the state of the system now.
+    """Return the view of a run that began at `begin` and has just ended.
 
     Args:
-        only_sites: the sites that the run crawled; empty: all.
+        only_sites: the sites that the run crawled; empty for all.
     """
     rows = sorted((row for row in list_products(tx) if row.reviews), key=lambda row: (-row.reviews, row.name))
     added = queue_queries.count_stored_since(tx, begin)
@@ -123,14 +123,14 @@ def get_run_view(
 
 
 def readable(rows: Iterable[ReviewRow]) -> Iterator[ReviewRow]:
-    """Yield those of the first reviews that are long enough to be worth reading, and no reposts."""
+    """Yield reviews with enough text to read that are not reposts, among the first `_LOOKED_AT`."""
     return (
         row for row in islice(rows, _LOOKED_AT) if row.original is None and len(row.body) >= _SHORTEST_SAMPLE
     )
 
 
 def samples(rows: Iterable[ReviewRow]) -> tuple[ReviewRow, ...]:
-    """Return the first readable review of each of the first products."""
+    """Return one readable review for each of the first few products."""
     found: dict[str, ReviewRow] = {}
     for row in readable(rows):
         found.setdefault(row.product, row)
@@ -140,7 +140,7 @@ def samples(rows: Iterable[ReviewRow]) -> tuple[ReviewRow, ...]:
 
 
 def _report(rows: Sequence[ManualRow], when: str) -> str:
-    """Return the report of subtasks that wait for a person as Markdown, by cause, with suggestions."""
+    """Return a Markdown report on subtasks that wait for a person, by cause, with suggestions."""
     lines = [f"# Subtasks that wait for a person: {len(rows)} at {when}", ""]
     for cause in group_by_cause(rows).groups:
         lines += [
@@ -159,7 +159,7 @@ def _report(rows: Sequence[ManualRow], when: str) -> str:
 
 
 def write_report(store: Store, file: str | None) -> None:
-    """Write the report of subtasks that wait for a person to a file, whole or not at all; `None` writes none."""
+    """Write the report on subtasks that wait for a person to a file, completely or not at all; `None` writes none."""
     if not file:
         return
     with store.read() as tx:

@@ -1,4 +1,4 @@
-"""Counts the requests of a crawl, and how long they take, before the first of them."""
+"""Count the requests that a crawl will make, and the time that they will take."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from tasks.store.queue.tasks import VirtualTask
 def crawl_plan(
     catalog: Catalog, found: Preflight, wanted: Sequence[VirtualTask], addresses: int
 ) -> CrawlPlan:
-    """Return the plan of virtual tasks on the sites that can be asked. None wanted: every site is listed.
+    """Return the plan of virtual tasks at the sites that can be crawled. Without tasks, the plan lists every site.
 
     Args:
-        addresses: number of addresses that requests come from. A host limits each address, and all of them together.
+        addresses: number of addresses that requests come from. A host limits each address and their sum.
     """
     hosts = HostCatalog(catalog)
     searches: Counter[str] = Counter()
@@ -62,7 +62,7 @@ def _requests_per_s(hosts: HostCatalog, host: str, addresses: int) -> float:
 
 
 def as_virtual_task(product: NewProduct) -> VirtualTask:
-    """Return the virtual task that a product would begin with."""
+    """Return the first virtual task of a product."""
     return VirtualTask(
         id=0,
         product_id=0,

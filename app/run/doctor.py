@@ -1,4 +1,4 @@
-"""Checks whether this machine can crawl. `app.cli.inspect.doctor` has the sentences for their reasons."""
+"""Check if this machine can crawl. `app.cli.inspect.doctor` has the sentences for the results."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tasks.store.sql.database import Store
 _LEAST_FREE_BYTES = 1_000_000_000
 _MOST_SKEW_S = 10.0
 _REDIS_S = 3.0
-# The clock of a machine that lost its battery stands long before this.
+# The clock of a machine with an empty battery shows a much earlier date.
 _NOT_BEFORE = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -51,7 +51,7 @@ class Check:
 
     Attributes:
         what: the subject: "network", "SearXNG" and so on.
-        reason: the cause of the state, a word that names its sentence.
+        reason: the cause of the state: a key of the sentences.
         parameters: values of the sentence.
     """
 
@@ -69,7 +69,7 @@ _ok, _warning, _failed = (partial(_check, state) for state in CheckState)
 
 
 def examine(settings: Settings, now: Callable[[], datetime]) -> Iterator[Check]:
-    """Yield every check in its order. None changes anything.
+    """Run the checks one by one, and yield their results. They change nothing.
 
     Args:
         now: the machine's clock.
@@ -178,7 +178,7 @@ def _check_database(settings: Settings, now: Callable[[], datetime]) -> Iterator
 
 
 def _revisions(settings: Settings) -> tuple[str | None, str, datetime]:
-    """Return the revision of the store's schema, this version's, and the database's time."""
+    """Return the schema revision of the store, the one that this version needs, and the database's time."""
     with closing(Store.open(settings.database_url)) as store, store.read() as tx:
         return schema.upgradable_revision(tx, MIGRATIONS), schema.newest(MIGRATIONS), tx.now
 

@@ -1,4 +1,4 @@
-"""The embedded runner: the whole loop in one process over a SQLite file, with several nodes."""
+"""The embedded runner: the whole crawl in one process, with several nodes and a SQLite file."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ from tasks.worker.seen import SeenPages
 log = logging.getLogger("reviewloop.embedded")
 
 _STOP_S = 10.0
-"""Longest time for giving everything back: the database may be locked."""
+"""Maximum seconds for giving leases back, as the database may be locked."""
 _LAST_REPOSTS_S = 1.0
 _LOOK_EVERY_S = 1.0
-"""Longest time between two turns: other processes may have changed something, or a host grants more."""
+"""Maximum seconds between two turns, as other processes may change the store and hosts may grant more."""
 
 
 def crawl(
@@ -67,7 +67,7 @@ def crawl(
 
 
 class EmbeddedRunner:
-    """Runs the loop until `until` or a signal. The next start goes on with the work.
+    """Runs the loop until `until` or a signal. The next start continues the work.
 
     Args:
         watch: called about twice a second to show progress, not on the event loop.
@@ -106,7 +106,7 @@ class EmbeddedRunner:
         self._planning = asyncio.Lock()
 
     async def run(self) -> None:
-        """Run to the end, and give every lease back.
+        """Run to the end, and give all leases back.
 
         Raises:
             StoreUnwritable: the database's file takes no more writes: its disk is full, or we may not write to it.
@@ -146,7 +146,7 @@ class EmbeddedRunner:
             )
 
     async def _stop_nodes(self) -> None:
-        if self._unwritable:  # nothing can be given back: the next run takes it back
+        if self._unwritable:  # leases can't be given back; the next run takes them back
             await asyncio.gather(*(node.abandon() for node in self._nodes.values()))
             return
         try:
@@ -157,7 +157,7 @@ class EmbeddedRunner:
             await asyncio.gather(*(node.abandon() for node in self._nodes.values()))
 
     async def _link_last_reposts(self) -> None:
-        """Compare the reviews that the sweep has not come to, for at most `_LAST_REPOSTS_S` of CPU."""
+        """Compare reviews that the sweep has not compared yet, for at most `_LAST_REPOSTS_S` of CPU."""
         if self._unwritable:
             return
         try:

@@ -1,4 +1,4 @@
-"""Parameters of this machine for the run-time model of the 2019 balance paper: read from the system, or measured."""
+"""Read or measure the parameters of this machine for the run-time model of the 2019 balance paper."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _link_mbps() -> float | None:
 
 
 def _disk_mbps(folder: Path | None) -> float | None:
-    """Return the rate of writes that reach the disk, in 10^6 bits a second."""
+    """Return the rate of writes that reach the disk, in 10^6 bits per second."""
     try:
         with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
             begin, blocks, spent_s = time.perf_counter(), 0, 0.0

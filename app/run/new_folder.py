@@ -1,4 +1,4 @@
-"""A folder to work in: settings, catalog, docker-compose.yml and a table of products."""
+"""Make a working folder with settings, catalog, docker-compose.yml and a table of products."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FOR_ALL = 0o644
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A file of the folder, and whether it was made now; False: it was there, and is left as it was."""
+    """A file of the folder. `made` is False if the file existed before and was left unchanged."""
 
     path: Path
     made: bool
@@ -33,7 +33,7 @@ def make_folder(folder: Path, sites: Sequence[str] | None) -> list[Written]:
     """Make the folder and its files. Files that exist already stay as they are.
 
     Args:
-        sites: names of the catalog's sites; None: all.
+        sites: domains of the catalog's sites to use; `None` for all.
 
     Raises:
         InputError: the folder or a file can't be made.
@@ -89,7 +89,7 @@ def _settings() -> str:
 
 
 def _catalog(sites: Sequence[str] | None) -> str:
-    """Today's catalog as it is, or with some of its sites only (without its comments)."""
+    """Return the text of the built-in catalog; with `sites`, only these and without comments."""
     text = builtin_text("today")
     if sites is None:
         return text
@@ -104,8 +104,8 @@ def _catalog(sites: Sequence[str] | None) -> str:
 
 
 class _Plain(yaml.SafeDumper):
-    """Writes no anchors: what several entries share stands at each."""
+    """Writes YAML without anchors: a value that several entries share is repeated."""
 
     def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002
-        """No."""
+        """Return True, so that no anchor is written."""
         return True

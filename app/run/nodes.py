@@ -1,4 +1,4 @@
-"""The nodes of a run: their names, their addresses, and whether they have a browser."""
+"""The nodes of a run: their names, their addresses and their browsers."""
 
 from __future__ import annotations
 
@@ -26,10 +26,8 @@ NO_NODE_HAS_BROWSER = Obstacle(
     mend=Message("install one on the machine of a node, and start the node again (docs/browser.md)"),
 )
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_PROGRAMS = frozenset(
-    {"beat", "control", "postgres", "redis", "web"}
-)  # the logs of a cluster have their names
-# To connect a UDP socket sends nothing: it only chooses a route. Addresses for documentation (RFC 5737, 3849).
+_PROGRAMS = frozenset({"beat", "control", "postgres", "redis", "web"})  # names of a cluster's other logs
+# Connecting a UDP socket sends nothing and only chooses a route. Addresses for documentation (RFC 5737, 3849).
 _FAR_AWAY = {socket.AF_INET: "192.0.2.1", socket.AF_INET6: "2001:db8::1"}
 
 
@@ -44,7 +42,7 @@ def check_node_name(text: str) -> str:
     return text
 
 
-def numbered_nodes(count: int, slots: int, *, lab: bool) -> list[Node]:
+def make_nodes(count: int, slots: int, *, lab: bool) -> list[Node]:
     """Return node1, node2 and so on. In a lab each has its own address, otherwise the system chooses one."""
     return [
         Node(f"node{n}", frozenset(Kind), slots, f"127.0.0.{n + 1}" if lab else None)
@@ -72,7 +70,7 @@ def choose_nodes(settings: Settings, added: Sequence[Node], count: int | None, d
     """
     lab = settings.lab is not None
     if count is not None or not added:
-        found = numbered_nodes(count or default, settings.slots, lab=lab)
+        found = make_nodes(count or default, settings.slots, lab=lab)
         if clash := sorted({node.name for node in found} & {node.name for node in added}):
             raise InputError(
                 "{name!r} was added, so --nodes {count} has no such name left: leave --nodes out",
@@ -113,10 +111,10 @@ def _check_address(node: Node, *, lab: bool) -> None:
 
 def own_settings(settings: Settings, node: Node) -> Settings:
     """Return the settings of one node's process or tools, with its own address, kinds and proxy."""
-    own = settings.with_(address=node.address, kinds=node.kinds)
+    own = settings.replace(address=node.address, kinds=node.kinds)
     if node.proxy is None:
         return own
-    return own.with_(proxy=node.proxy.url, machine=node.proxy.place)
+    return own.replace(proxy=node.proxy.url, machine=node.proxy.place)
 
 
 def clients(nodes: Sequence[Node]) -> int:
@@ -128,7 +126,7 @@ def own_address(text: str) -> str:
     """Return an address that this machine can connect from, in its usual form.
 
     Raises:
-        InputError: it is none, or not this machine's. The message lists the machine's addresses.
+        InputError: it is not an address of this machine. The message lists the machine's addresses.
     """
     try:
         address = ip_address(text.strip())
@@ -176,12 +174,12 @@ def addresses() -> list[str]:
 
 
 def system_addresses(*, lab: bool) -> set[str]:
-    """Return the addresses that the system connects from if none is bound, to the web or to a lab on this machine."""
+    """Return the addresses that unbound connections come from: to a lab on this machine if `lab`, else to the web."""
     return {"127.0.0.1"} if lab else {_route(family) for family in _FAR_AWAY} - {""}
 
 
 def _route(family: socket.AddressFamily) -> str:
-    """Return the address that leads out, or an empty text if none does."""
+    """Return the address with a route to the Internet, or an empty text if there is none."""
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as sock:
             sock.connect((_FAR_AWAY[family], 9))
@@ -198,7 +196,7 @@ def browser_obstacle(store: Store, settings: Settings) -> Obstacle | None:
 
 
 def count_browsers(settings: Settings) -> tuple[int, int] | None:
-    """Return the number of a cluster's live nodes, and of those with a browser. None: there is no cluster to ask."""
+    """Return the numbers of a cluster's live nodes and of those with a browser; `None` without a cluster."""
     path = sqlite_file(settings.database_url)
     if not settings.redis_url or (path is not None and not path.is_file()):
         return None

@@ -1,6 +1,6 @@
-"""Opens the store and the Redis that the settings name, and holds the locks of a database or folder.
+"""Open the store and the Redis that the settings name, and hold locks on a database or folder.
 
-Commands import this module to be refused at once, so it imports the drivers late.
+It imports the drivers late, so that a command that is refused ends fast.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ if TYPE_CHECKING:
     from tasks.store.sql.database import Store
 
 ANSWER_S = 5.0
-"""Longest time that a Redis may take for an answer."""
+"""Maximum seconds that Redis may take to answer."""
 _PING_S = 2.0
 _SENTINEL_PORT = 26379
-# An attempt waits for a Redis that is away (a restart, a failover), however long.
+# An attempt waits through a restart or failover of Redis, however long it takes.
 _FOR_EVER = -1
 _RETRY_FIRST_S, _RETRY_MOST_S = 0.1, 1.0
 
 
 @contextmanager
 def open_store(settings: Settings, *, upgrade: bool = True) -> Iterator[Store]:
-    """Open the store, and upgrade it to the newest schema unless the caller takes it as it is.
+    """Open the store, and upgrade it to the newest schema if `upgrade`.
 
     Raises:
-        WrongRevision: it is too new, or older than 0.9.0; or, without an upgrade, it has another schema.
+        WrongRevision: the store is too new or older than 0.9.0, or has another schema and `upgrade` is False.
     """
     from tasks.store.sql import schema
     from tasks.store.sql.database import Store
 
     store = Store.open(settings.database_url)
     try:
-        # A store to work with is refused now if it can't be written to.
+        # A store that will be written to is refused now if it is read-only.
         with store.begin() if upgrade else store.read() as conn:
             if not upgrade:
                 schema.check_revision(conn, MIGRATIONS)
@@ -76,7 +76,7 @@ async def open_redis(settings: Settings, tries: int = _FOR_EVER) -> AsyncIterato
 
     retries = tries if tries == _FOR_EVER else tries - 1
     options: dict[str, Any] = {
-        # Each costs every connection a round trip, and nothing here reads them.
+        # Each of these costs a round trip per connection, and their results are not used.
         "driver_info": None,
         "maint_notifications_config": MaintNotificationsConfig(enabled=False),
         "retry": Retry(ExponentialBackoff(cap=_RETRY_MOST_S, base=_RETRY_FIRST_S), retries),
@@ -113,7 +113,7 @@ def sentinels(url: str) -> tuple[list[tuple[str, int]], dict[str, Any]]:
 
 
 async def ping_redis(settings: Settings, seconds: float = _PING_S) -> None:
-    """Ask Redis for an answer, once. Raises RedisError, OSError or TimeoutError."""
+    """Ping Redis once. Raises RedisError, OSError or TimeoutError."""
     async with asyncio.timeout(seconds), open_redis(settings, tries=1) as redis:
         await redis.ping()
 
@@ -138,7 +138,7 @@ def servers_answer(settings: Settings) -> bool:
 
 
 def check_cluster(settings: Settings) -> None:
-    """Refuse settings that a cluster can't run on. Raises InputError."""
+    """Raise InputError if a cluster can't run with these settings."""
     if not settings.redis_url:
         raise InputError(
             "REVIEWLOOP_REDIS_URL: a cluster needs a Redis: "
@@ -152,7 +152,7 @@ def check_cluster(settings: Settings) -> None:
 
 
 def refuse_wrong_login(settings: Settings) -> None:
-    """Refuse the address of a Redis that answers and refuses us. One that is away may come later. Raises InputError."""
+    """Raise InputError if Redis refuses our login. It may be unreachable, as it may start later."""
     from redis.exceptions import AuthenticationError, RedisError, ResponseError
 
     try:
@@ -189,9 +189,9 @@ def hold(lock: Path, what: Message, instead: Message) -> Iterator[None]:
 
 @contextmanager
 def hold_database(database: Path | None) -> Iterator[None]:
-    """Let no second `run` work on a SQLite file. None: a kind of database that takes many. Raises InputError."""
+    """Lock a SQLite file against a second `run`; `None` for other databases locks nothing. Raises InputError."""
     if database is None or not os.access(database.absolute().parent, os.W_OK):
-        yield  # the open of the database reports a wrong folder
+        yield  # opening the database reports a wrong folder
         return
     what = Message("another `reviewloop run` works on {database}", database=database)
     instead = Message("end it, or name another database with --db")
@@ -200,7 +200,7 @@ def hold_database(database: Path | None) -> Iterator[None]:
 
 
 def hold_folder(folder: Path) -> AbstractContextManager[None]:
-    """Let no second cluster work in a folder. Raises InputError as `hold`."""
+    """Lock a folder against a second cluster. Raises InputError as `hold`."""
     return hold(
         folder / "lock",
         Message("another command works with {folder}", folder=folder),
@@ -218,7 +218,7 @@ def is_busy(folder: Path) -> bool:
 
 
 def refuse_busy(folder: Path) -> None:
-    """Refuse a folder that a cluster works in, and make nothing. Raises InputError as `hold`."""
+    """Raise InputError as `hold` if a cluster works in a folder. Create no files."""
     if (folder / "lock").exists():
         with hold_folder(folder):
             pass

@@ -1,4 +1,4 @@
-"""Finds out before the first request which sites can be asked. It asks name servers and own engines, but no site.
+"""Find out before a crawl which sites can be asked. It asks name servers and own engines, but no site.
 
 It ends within `LONGEST_S`, even if a name server does not answer.
 """
@@ -59,7 +59,7 @@ class SearxngAnswer:
 
     Attributes:
         because: the reason why it can't be used; `None` if it can.
-        mend: what helps.
+        mend: the remedy.
         version: its version; empty if it does not report one.
         engines: its enabled engines of the category general.
         silent: engines that did not answer the sample search, with their reasons.
@@ -111,7 +111,7 @@ def preflight(
         for name in dict.fromkeys(site.engine for site in catalog.sites.values())
         if (engine := catalog.engines[name]).private
     }
-    # A proxy looks names up itself.
+    # Behind a proxy, the proxy resolves names.
     hosts = set() if settings.proxy else {host for site in catalog.sites for host in hosts_of(catalog, site)}
     hosts = {host for host in hosts if not _is_address(host)}
     crawl = replace(settings.crawl(), request_timeout_s=_ONE_ANSWER_S)
@@ -176,11 +176,11 @@ def check_lab(lab: tuple[str, int]) -> None:
 
 
 class Askable:
-    """Sites that can't be asked now, looked up again after a while. Any thread may call it.
+    """The sites that can't be asked now. The result expires after a while. Any thread may call it.
 
     Args:
-        look: finds them out, which takes seconds.
-        first: the result of an earlier look, if there is one.
+        look: runs a preflight, which takes seconds.
+        first: the result of an earlier preflight, if there is one.
     """
 
     def __init__(
@@ -197,10 +197,10 @@ class Askable:
 
     @property
     def due(self) -> bool:
-        """True if the next call looks again."""
+        """True if the next call runs a new preflight."""
         return self._clock() >= self._good_until_s
 
-    def unasked(self) -> Mapping[str, tuple[Obstacle, ...]]:
+    def list_unasked(self) -> Mapping[str, tuple[Obstacle, ...]]:
         """Return the sites that can't be asked, with their obstacles."""
         with self._lock:
             if self._known is None or self.due:
@@ -218,7 +218,7 @@ def _is_address(host: str) -> bool:
 
 
 def _name_state(host: str) -> NameState:
-    """Return what name servers answer about a host. A site with an address only for www.HOST is known."""
+    """Return the answer of the name servers about a host. A name with an address only for www.HOST counts as known."""
     states = [_look_up(host)]
     if states[0] is NameState.UNKNOWN:
         states.append(_look_up(f"www.{host}"))
@@ -305,7 +305,7 @@ def _unusable(url: str, reason: Explanation) -> SearxngAnswer:
 
 def _ask(url: str, settings: CrawlSettings) -> requests.Response:
     """Fetch a page of a SearXNG, also at a private address. Raises FetchError, RequestException or OSError."""
-    import requests  # few catalogs have an engine of their own
+    import requests  # few catalogs have an own engine
 
     from tasks.fetching.guarded_session import GuardedAdapter, guarded
 
@@ -321,7 +321,7 @@ def _ask(url: str, settings: CrawlSettings) -> requests.Response:
 
 
 def _document(answer: requests.Response) -> dict[str, Any]:
-    """Return the answer as a JSON object, empty if it is none."""
+    """Return the response as a JSON object; empty if it is not one."""
     try:
         found = json.loads(answer.content)
     except ValueError:
@@ -330,11 +330,11 @@ def _document(answer: requests.Response) -> dict[str, Any]:
 
 
 def _start(jobs: Mapping[str, Callable[[], _R]]) -> Callable[[float], dict[str, _R]]:
-    """Start jobs in daemon threads: a name look-up can't be ended, and must not hold up the end of the process.
+    """Start jobs in daemon threads. A name look-up can't be interrupted, and must not delay the end of the process.
 
     Returns:
-        A function that waits until all jobs have ended, or until a time of `time.monotonic`, and returns results by
-        name. A job that failed or is late has none.
+        A function that waits until all jobs have ended, at most until a time of `time.monotonic`, and returns results
+        by name, without jobs that failed or did not end.
     """
     done: dict[str, _R] = {}
     free = Semaphore(_AT_ONCE)

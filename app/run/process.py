@@ -26,7 +26,7 @@ _NEW_OBJECTS = 50_000  # Python's own is 700
 
 @dataclass(frozen=True, slots=True)
 class Until:
-    """The conditions that end a run: when all is settled, or after a time. Without either only a signal ends it."""
+    """The conditions that end a run: all work is settled, or a time is over. Without either, only a signal ends it."""
 
     done: bool = False
     seconds: float | None = None
@@ -36,7 +36,7 @@ class JsonFormatter(logging.Formatter):
     """Writes a log record as one line of JSON."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return time, level, logger, message, and if there are any subtask, attempt and traceback."""
+        """Return time, level, logger and message, and, if present, subtask, attempt and traceback."""
         fields = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -77,7 +77,7 @@ def format_worker_log(logger: logging.Logger, form: str, level: str, log_format:
 
 
 def event_loop_runner() -> asyncio.Runner:
-    """Return a runner with uvloop's event loop if it is installed: it stores half as many pages again a second."""
+    """Return a runner with uvloop's event loop if it is installed: it stores 1.5 times as many pages per second."""
     import asyncio
 
     gc.freeze()  # loaded modules stay for the life of the process
@@ -97,7 +97,7 @@ def run_coroutine(main: Coroutine[Any, Any, T]) -> T:
 
 @cache
 def collect_seldom() -> None:
-    """Look for garbage cycles seldom, and not when the process ends: there are many objects and hardly a cycle.
+    """Collect garbage seldom, and not at the end of the process: there are many objects and hardly any cycles.
 
     Measured: a third less CPU for a short command, 7 % for a page stored.
     """

@@ -50,13 +50,13 @@ _SEARXNG = "searxng"
 def _text_validator(read: Callable[[str], Any]) -> BeforeValidator:
     """Return a validator that reads a text with `read` and leaves every other value as it is."""
 
-    def checked(value: Any) -> Any:
+    def check(value: Any) -> Any:
         try:
             return read(value) if isinstance(value, str) and value else value
         except InputError as error:
             raise WrongValue("{problem}", problem=error) from None
 
-    return BeforeValidator(checked)
+    return BeforeValidator(check)
 
 
 def _strategy(text: str) -> str:
@@ -148,7 +148,7 @@ class Settings(BaseModel):
     only_sites: Annotated[frozenset[str], _text_validator(lambda text: text.replace(",", " ").split())] = (
         frozenset()
     )
-    """Sites that are crawled, separated by commas; what is left at others waits. Default: all."""
+    """Sites that are crawled, separated by commas; work left at other sites waits. Default: all."""
     themes: str | None = None
     """File of the themes that reviews are read for (docs/themes.md). Default: ./themes.yaml, else the project's own."""
     searxng_url: Annotated[Secret, _text_validator(read_searxng_url)] = ""
@@ -237,7 +237,7 @@ class Settings(BaseModel):
     pulse_file: str = ""
     """File that a worker or beat touches every few seconds while its loop turns."""
 
-    def with_(self, **changes: Any) -> Self:
+    def replace(self, **changes: Any) -> Self:
         """Return these settings with some values replaced. The new values are not checked."""
         return self.model_copy(update=changes)
 
@@ -258,14 +258,14 @@ class Settings(BaseModel):
         return found.model_copy(update={"engines": {**found.engines, _SEARXNG: engine}})
 
     def use_themes(self) -> None:
-        """Let this process read reviews for the themes of the settings' file. Raises CatalogError."""
+        """Make this process use the themes file of the settings. Raises CatalogError if the file is wrong."""
         from tasks.reading.judge.theme_file import IN_FORCE
 
         IN_FORCE.use(self.themes_file, is_optional=not self.themes)
 
     @property
     def themes_file(self) -> Path:
-        """The themes file that a person edits. It may not be there, unless the setting names it."""
+        """The themes file that a person edits. If the setting names none, the file may not exist."""
         return Path(self.themes or "themes.yaml")
 
     def mail_server(self) -> SmtpServer | None:
@@ -336,7 +336,7 @@ def may_be_in_file(field: FieldInfo) -> bool:
 
 
 def as_text(value: object) -> str:
-    """Return a setting's value as its variable has it; an empty text if it is not set."""
+    """Return a setting's value as text for its variable; empty if the setting is not set."""
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, tuple):

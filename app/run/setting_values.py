@@ -1,4 +1,4 @@
-"""Readers of setting values that commands also take as options. They import no library.
+"""Parse values of settings that are also options of commands, without importing a library.
 
 Addresses are judged by `tasks.domain.given_address`: no error repeats one.
 """
@@ -28,7 +28,7 @@ def database(text: str) -> str:
     """Return the URL of a database, given as a URL or as a SQLite file. The folder of a cluster stays as it is.
 
     Raises:
-        InputError: it is neither.
+        InputError: the text is neither.
     """
     if _is_folder(text):
         return text
@@ -41,7 +41,7 @@ def database(text: str) -> str:
 def _is_folder(text: str) -> bool:
     try:
         return Path(text).is_dir()
-    except (OSError, ValueError):  # a name that no file can have
+    except (OSError, ValueError):  # the name is not possible for a file
         return False
 
 
@@ -81,7 +81,7 @@ def read_proxy(text: str) -> str:
     """Read the address of a proxy. socks5 becomes socks5h: every proxy resolves names itself.
 
     Raises:
-        InputError: it is none. The message does not repeat it, because it may hold a password.
+        InputError: the address is wrong. The message does not quote it, as it may contain a password.
     """
     address = read_address(AddressKind.PROXY, text)
     scheme = "socks5h" if address.scheme == "socks5" else address.scheme

@@ -22,7 +22,7 @@ _FILE = Path(".env")
 
 
 def load_settings(environment: Mapping[str, str] | None = None, **options: Any) -> Settings:
-    """Return the settings of REVIEWLOOP_* variables, overridden by a command's options. None: the option is not given.
+    """Return the settings of REVIEWLOOP_* variables, overridden by a command's options that are not `None`.
 
     Raises:
         InputError: a value can't be read; the message names the variable.
@@ -80,12 +80,12 @@ def language_set() -> str | None:
 
 
 def tell_gettext(code: str) -> None:
-    """Make a language the one in which libraries that use gettext (click) look up their texts."""
+    """Set the language of libraries that use gettext, such as click."""
     os.environ["LANGUAGE"] = code
 
 
 def misspelt(environment: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the REVIEWLOOP_ variables that nothing reads, each with the one that was probably meant, if any."""
+    """Return unknown REVIEWLOOP_ variables, each with the name that was probably meant, or an empty text."""
     given = _environment() if environment is None else environment
     named = [name.removeprefix(PREFIX) for name in sorted(given) if name.startswith(PREFIX)]
     if not named:
@@ -125,7 +125,7 @@ def variables(text: str, origin: str, prefix: str) -> Iterator[tuple[str, str]]:
     A value may stand in quotes. Blank lines and lines that begin with # are skipped.
 
     Raises:
-        InputError: a line is neither; the message names file and line.
+        InputError: a line has another form; the message names file and line.
     """
     for number, line in enumerate(text.splitlines(), 1):
         stripped = line.strip().removeprefix("export ").lstrip()

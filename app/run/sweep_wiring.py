@@ -1,6 +1,6 @@
-"""Makes the parts of a process that runs sweeps from its settings: scheduling context, alerts, reports, planning.
+"""Make the parts of a process that runs sweeps: scheduling context, alerts, reports, planning.
 
-Crawl nodes of a cluster do without them: strategies, reports and what sends them take 20 MB.
+Crawl nodes of a cluster don't load them: strategies, reports and senders take 20 MB.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from tasks.worker.fetcher import Dependencies, Fetcher
 
 
 class SolverLoad:
-    """Loads the solver of plans in a thread, from the first question on: the first leases do not wait for it."""
+    """Loads the solver of plans in a thread, so that the first leases do not wait for it."""
 
     def __init__(self) -> None:
         self._loaded: Future[None] | None = None
@@ -95,9 +95,9 @@ def control(
     """Return the resources of the sweeps.
 
     Args:
-        writer: writes records that must not be lost while the database is away: alerts and files that were sent.
+        writer: writes records that must survive an outage of the database: alerts and files that were sent.
         ending: set when the process should end.
-        own: `write`, and if they run as sweeps `plan` and `fill_seen`.
+        own: functions by name: `write`, and also `plan` and `fill_seen` if these run as sweeps.
     """
     scheduling = context(settings, catalog, SolverLoad().is_done)
     tools = delivery_tools(settings)
@@ -119,14 +119,14 @@ def control(
 
 
 def _judge_rises(store: Store, writer: Writer, catalog: Catalog) -> None:
-    """Judge which themes rise, and store the result, if that was not done today."""
+    """Judge which themes rise, and store the result, unless that was done today."""
     with store.read() as tx:
         today = local_time(tx.now).date()
         stored = load_value(tx, themes.RISES)
         is_done = stored is not None and local_time(stored.at).date() == today
         if is_done or not themes.list_products_with_reviews(tx):
             return
-    from app.insight.themes import judge_rises  # it brings numpy
+    from app.insight.themes import judge_rises  # loads numpy
 
     groups = {name: site.group for name, site in catalog.sites.items()}
     with store.read() as tx:
@@ -139,7 +139,7 @@ def _save_rises(found: Mapping[str, Any], tx: Transaction) -> None:
 
 
 def delivery_tools(settings: Settings) -> DeliveryTools:
-    """Return what the sweep `deliver` needs from the settings."""
+    """Return the settings for the sweep `deliver`."""
 
     def sender() -> Sender:
         return Sender(smtp=settings.mail_server(), user_agent=settings.crawl().user_agent)
@@ -159,4 +159,6 @@ async def make_tasks(writer: Writer, catalog: Catalog, tools: Dependencies, aska
     def robots_of(url: str) -> Awaitable[RobotsRules]:
         return Fetcher(tools, Timing(time.monotonic), lambda _wait_s: None).robots(url)
 
-    return await planning.plan(writer, catalog, robots_of, ROBOTS_TOKEN, askable.unasked, late=askable.due)
+    return await planning.plan(
+        writer, catalog, robots_of, ROBOTS_TOKEN, askable.list_unasked, late=askable.due
+    )

@@ -1,4 +1,4 @@
-"""The project's folder, its version and default places: all that the help of commands needs."""
+"""The project's folder, its version and default paths, which the help of commands needs."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ DEFAULT_DATA = Path(".reviewloop")
 
 
 def _version() -> str:
-    """The project's version: of the tree this runs in, else of the installed package."""
+    """Return the project's version: of the source tree if this runs in one, else of the installed package."""
     project = ROOT / "pyproject.toml"
     if project.is_file():
         return str(tomllib.loads(project.read_text("utf-8"))["project"]["version"])
-    from importlib import metadata  # slow to import, and a tree does without
+    from importlib import metadata  # slow to import, and not needed in a source tree
 
     return metadata.version("reviewloop")
 

@@ -1,4 +1,4 @@
-"""Makes the parts of a crawl node from its settings: tools, sign-ins, pseudonyms."""
+"""Make the parts of a crawl node from its settings: tools, sign-ins, pseudonyms."""
 
 from __future__ import annotations
 
@@ -90,16 +90,17 @@ async def open_tools(
 ) -> AsyncIterator[Dependencies]:
     """Open the tools of one node, with its downloader bound to the address of the settings.
 
-    Nodes that bind none share their machine's address: to a host they are one client, with one `per_address_per_s`.
+    Nodes without a bound address share their machine's address. A host sees them as one client with one
+    `per_address_per_s`.
 
     Args:
-        shared: Default: own ones, without a log of requests, because a file has one writer.
+        shared: tools to share; by default the node opens its own, without a log of requests, as a file has one writer.
     """
     crawl, address = settings.crawl(), settings.address
     hosts = HostCatalog(catalog)
     async with AsyncExitStack() as stack:
         if shared is None:
-            shared = await stack.enter_async_context(open_shared_tools(settings.with_(request_log="")))
+            shared = await stack.enter_async_context(open_shared_tools(settings.replace(request_log="")))
         downloader = await stack.enter_async_context(
             Downloader(
                 user_agent=crawl.user_agent,
@@ -136,7 +137,7 @@ def open_node(
     writer: Writer,
     on_free: Callable[[], None],
 ) -> CrawlNode:
-    """Open a node: from now on it runs leases.
+    """Open a node, which runs leases from now on.
 
     Args:
         on_free: called on the event loop when a slot is free.
@@ -172,7 +173,7 @@ def sign_ins(settings: Settings, catalog: Catalog) -> SignIns:
     names = signing(catalog)
     secret = settings.secret_key
     crawl, environment = settings.crawl(), logins()
-    # Without credentials nothing is granted, so no key is needed.
+    # Without credentials there are no sign-ins to store, so no key is needed.
     given = [
         name for name in names if Credentials(name, environment).any and _is_crawled(settings, catalog, name)
     ]

@@ -1,1 +1,1 @@
-"""Mail, webhooks and chats: how a report or an alert leaves the house."""
+"""Send reports and alerts by mail, webhook or chat."""

@@ -1,8 +1,7 @@
-"""Sends alerts to receivers: by apprise to DingTalk, WeCom, Feishu, Slack and webhooks; by mail; to the log.
+"""Send alerts to receivers: by apprise (DingTalk, WeCom, Feishu, Slack, webhooks), by mail, or to the log.
 
-`mailto:PERSON` goes by the mail server of the settings, as scheduled reports do; apprise's `mailtos://` has its own.
-
-Addresses of receivers are secrets: nothing here says more of one than its scheme, and its host where that is none.
+`mailto:PERSON` uses the mail server of the settings, as scheduled reports do. apprise's `mailtos://` names its own.
+Addresses of receivers are secret. Messages and logs show only their scheme, and the host if it is not secret.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from app.files.harmless import one_line
 from app.sending.mail_server import SmtpServer
 from app.sending.parcel import DeliveryFailed, Letter
 from app.views.durations import seconds
-from app.views.words import describe, in_language, plural, translate
+from app.views.words import describe, plural, switch_language, translate
 from splitter.errors import InputError
 from tasks.domain.given_address import AddressKind, read_address, shows_host
 from tasks.jobs.alerting import SendOutcome
@@ -32,7 +31,7 @@ LOG = "log"
 GoOn = Callable[[], bool]
 Write = Callable[[], tuple[str, str]]
 BOUND_S = 20.0
-"""The most that sending one message may take; a receiver that takes longer goes on by itself, and gets no other."""
+"""Seconds to wait for the receivers of a message. A receiver that is still busy then gets no further message."""
 
 _LINES = 20
 _LOOK_S = 0.1
@@ -44,8 +43,8 @@ class Delivery:
     """The outcome of a message at a receiver.
 
     Attributes:
-        to: its place, as people may see it.
-        why: it did not get the message; empty: it did.
+        to: the receiver, without the secret part of its address.
+        why: the reason why the message did not arrive; empty if it did.
     """
 
     to: str
@@ -53,7 +52,7 @@ class Delivery:
 
 
 def place_of(address: str) -> str:
-    """The part of a receiver that may be shown: its scheme, and its host where that is no secret."""
+    """Return the part of a receiver's address that may be shown: the scheme, and the host if it is not secret."""
     if address == LOG:
         return LOG
     if people := _people(address):
@@ -71,13 +70,13 @@ class Receivers:
     """The receivers of alerts.
 
     Args:
-        addresses: of apprise, `mailto:PERSON[,PERSON]`, or `log`; none: the log.
-        mail: the mail server of `mailto:`; None: there is none.
-        language: code of the language of messages. The log is always English.
-        clock: seconds that only grow.
+        addresses: addresses of apprise, `mailto:PERSON[,PERSON]`, or `log`. An empty sequence means the log.
+        mail: mail server for `mailto:`; `None` if there is none.
+        language: language code of messages. The log is always English.
+        clock: monotonic clock, in seconds.
 
     Raises:
-        InputError: an address is none that apprise knows, or mail has no server.
+        InputError: apprise does not know an address, or a `mailto:` has no mail server.
     """
 
     def __init__(
@@ -93,7 +92,7 @@ class Receivers:
         self._receivers = [_receiver(n, one, mail) for n, one in enumerate(addresses or (LOG,), 1)]
 
     def tell(self, rows: Sequence[AlertRow], now: datetime, go_on: GoOn = lambda: True) -> SendOutcome:
-        """Send one message of these alerts; `go_on` as in `send`."""
+        """Send one message about these alerts. `go_on` as in `_deliver`."""
         found = self._deliver(lambda: (_title(rows), _body(rows, now)), go_on)
         trouble = "; ".join(f"{one.to}: {one.why}" for one in found if one.why)
         if trouble:
@@ -103,15 +102,15 @@ class Receivers:
     def send(
         self, title: str, body: str, go_on: GoOn = lambda: True, bound_s: float = BOUND_S
     ) -> list[Delivery]:
-        """Send a message to all receivers at once. Return when all have it, after `bound_s` seconds at the latest."""
+        """Send a message to all receivers in parallel. Return when all have it, or after `bound_s` seconds."""
         return self._deliver(lambda: (title, body), go_on, bound_s)
 
     def _deliver(self, write: Write, go_on: GoOn, bound_s: float = BOUND_S) -> list[Delivery]:
-        """Send a message to all receivers, to each in its language.
+        """Send a message to all receivers, each in its language.
 
         Args:
             write: returns title and body in the current language.
-            go_on: asked often; where it says no, whoever has not taken the message yet counts as refusing.
+            go_on: called often. When it returns False, sending ends, and pending receivers count as failed.
         """
         found: dict[int, Delivery] = {}
         for n, receiver in enumerate(self._receivers):
@@ -119,7 +118,7 @@ class Receivers:
                 found[n] = Delivery(receiver.place, translate("it still has not taken the last message"))
                 continue
 
-            with in_language("en" if receiver.place == LOG else self._language):
+            with switch_language("en" if receiver.place == LOG else self._language):
                 title, body = write()
 
             def one(n: int = n, receiver: _Receiver = receiver, title: str = title, body: str = body) -> None:
@@ -142,7 +141,7 @@ class _Receiver:
 
 
 def _people(address: str) -> Sequence[str]:
-    """Whom `mailto:` names; empty: it is another address."""
+    """Return the mail addresses of a `mailto:`; empty for any other address."""
     people = address.removeprefix("mailto:")
     return [] if people == address or people.startswith("//") else people.split(",")
 
@@ -158,10 +157,10 @@ def _receiver(number: int, address: str, mail: SmtpServer | None) -> _Receiver:
                 number=number,
                 address=place_of(address),
             )
-        return _Receiver(place_of(address), lambda title, body: _by_mail(mail, people, title, body))
+        return _Receiver(place_of(address), lambda title, body: _send_mail(mail, people, title, body))
     import apprise  # half a second
 
-    # Its own log names addresses; what went wrong is read from there.
+    # apprise logs addresses, so its log is not passed on. `_Heard` reads the reason of a failure from it.
     own = logging.getLogger("apprise")
     own.propagate = False
     own.addHandler(logging.NullHandler())
@@ -173,7 +172,7 @@ def _receiver(number: int, address: str, mail: SmtpServer | None) -> _Receiver:
             "one of each kind",
             number=number,
         )
-    return _Receiver(place_of(address), lambda title, body: _by_apprise(service, address, title, body))
+    return _Receiver(place_of(address), lambda title, body: _send_by_apprise(service, address, title, body))
 
 
 def _to_log(title: str, body: str) -> str:
@@ -183,8 +182,8 @@ def _to_log(title: str, body: str) -> str:
     return ""
 
 
-def _by_mail(server: SmtpServer, people: Sequence[str], title: str, body: str) -> str:
-    """Mail it; returns why it failed, without the password."""
+def _send_mail(server: SmtpServer, people: Sequence[str], title: str, body: str) -> str:
+    """Send a message by mail. Return the reason of a failure without the password; empty if it was sent."""
     from app.sending.mailing import Mailing
 
     try:
@@ -195,7 +194,7 @@ def _by_mail(server: SmtpServer, people: Sequence[str], title: str, body: str) -
 
 
 class _Heard(logging.Handler):
-    """Keeps what apprise logs in this thread."""
+    """Collects the lines that apprise logs in this thread."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -203,29 +202,29 @@ class _Heard(logging.Handler):
         self.lines: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep a line."""
+        """Store the line if this thread logged it."""
         if record.thread == self._thread:
             self.lines.append(record.getMessage())
 
 
-def _by_apprise(service: Any, address: str, title: str, body: str) -> str:
-    """Send by apprise; returns why it failed, without what the address keeps secret."""
+def _send_by_apprise(service: Any, address: str, title: str, body: str) -> str:
+    """Send a message by apprise. Return the reason of a failure without secrets; empty if it was sent."""
     heard = _Heard()
     own = logging.getLogger("apprise")
     own.addHandler(heard)
     try:
         taken = service.notify(body=body, title=title)
-    except Exception as error:  # a plugin's own: it must not end the sweep
-        return without_secrets(f"{type(error).__name__}: {error}", address)
+    except Exception as error:  # an error within a plugin must not end the sweep
+        return hide_secrets(f"{type(error).__name__}: {error}", address)
     finally:
         own.removeHandler(heard)
     if taken:
         return ""
-    return without_secrets(heard.lines[0] if heard.lines else translate("it refused the message"), address)
+    return hide_secrets(heard.lines[0] if heard.lines else translate("it refused the message"), address)
 
 
-def without_secrets(text: str, address: str) -> str:
-    """A text on one line in which nothing stands that only the receiver's address says."""
+def hide_secrets(text: str, address: str) -> str:
+    """Return a text on one line, at most 300 characters, with all secret words of a receiver's address replaced."""
     host = place_of(address).partition("://")[2]
     secret = address.partition("://")[2]
     words = {*_words(secret), *_words(unquote(secret))}
@@ -243,8 +242,8 @@ def _title(rows: Sequence[AlertRow]) -> str:
     if len(rows) == 1:
         (row,) = rows
         if row.firing:
-            return translate("reviewloop: ALERT: {name}", name=_named(row))
-        return translate("reviewloop: over: {name}", name=_named(row))
+            return translate("reviewloop: ALERT: {name}", name=_name_alert(row))
+        return translate("reviewloop: over: {name}", name=_name_alert(row))
     on = sum(row.firing for row in rows)
     over = len(rows) - on
     if not over:
@@ -254,7 +253,7 @@ def _title(rows: Sequence[AlertRow]) -> str:
     return plural("reviewloop: {n} alert, {over} over", "reviewloop: {n} alerts, {over} over", on, over=over)
 
 
-def _named(row: AlertRow) -> str:
+def _name_alert(row: AlertRow) -> str:
     return one_line(f"{translate(row.rule)} {row.subject}".strip())
 
 
@@ -267,7 +266,7 @@ def _body(rows: Sequence[AlertRow], now: datetime) -> str:
 
 
 def _format_line(row: AlertRow, now: datetime) -> str:
-    name, text = _named(row), one_line(describe(row.because))
+    name, text = _name_alert(row), one_line(describe(row.because))
     if row.firing:
         return translate("ALERT {name}: {text}", name=name, text=text)
     length = seconds((now - row.since).total_seconds())

@@ -1,4 +1,4 @@
-"""Delivers a report or an export: to a file in a folder, a webhook, or mail."""
+"""Deliver a report or an export to a folder, a webhook or by mail."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from splitter.errors import InputError, Message
 from tasks.domain.given_address import AddressKind, read_address
 
 MOST_BYTES = 20_000_000
-"""Of a file that is mailed or posted."""
+"""Maximum number of bytes of a file that is mailed or posted."""
 SEND_S = 60.0
-"""Longest time that sending may take."""
+"""Maximum time for sending a file, in seconds."""
 _POLL_S = 0.2
 _ANSWER_BYTES = 100_000
 _ANSWER_SHOWN = 200
@@ -26,22 +26,22 @@ _WAYS = "mailto:PERSON@EXAMPLE.CN[,...], https://WEBHOOK or file:FOLDER"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sender:
-    """The senders: webhooks and mail.
+    """Settings of mail and webhooks.
 
     Attributes:
-        smtp: None: no mail server is set.
-        user_agent: of webhooks.
+        smtp: the mail server; `None` if none is set.
+        user_agent: User-Agent header of requests to webhooks.
     """
 
     smtp: SmtpServer | None
     user_agent: str
 
 
-def checked_destination(to: str, private: bool) -> str:
-    """A destination as it is kept: a folder by its whole path.
+def parse_destination(to: str, private: bool) -> str:
+    """Return a destination as it is stored: a folder with its absolute path, others unchanged.
 
     Raises:
-        InputError: it is none, or a webhook on a private address that was not said to be one.
+        InputError: it is not a destination, or a webhook is at a private address without `private`.
     """
     scheme, _, rest = to.strip().partition(":")
     if scheme == "file" and rest:
@@ -70,7 +70,7 @@ def checked_destination(to: str, private: bool) -> str:
 
 
 def shown_destination(to: str) -> str:
-    """A destination for people: of a webhook's address, which is its password, only the host."""
+    """Return a destination for people. A webhook's address is secret except for its host."""
     if not to.startswith(("http:", "https:")):
         return to
     try:
@@ -81,7 +81,7 @@ def shown_destination(to: str) -> str:
 
 
 def folder_of(to: str) -> Path | None:
-    """The folder of a destination that is one."""
+    """Return the folder of a destination; `None` if it is not a folder."""
     return Path(to.removeprefix("file:")) if to.startswith("file:") else None
 
 
@@ -94,15 +94,15 @@ def send(
     within_s: float = SEND_S,
     goes_on: Callable[[], bool] = lambda: True,
 ) -> None:
-    """Mail or post a file.
+    """Send a file by mail or to a webhook.
 
     Args:
-        private: the webhook may be on a private address.
-        within_s: after which it is broken off, whatever the other side does.
-        goes_on: asked meanwhile; False breaks it off, too.
+        private: True if the webhook may be at a private address.
+        within_s: maximum time in seconds; sending is then interrupted.
+        goes_on: called while sending; sending is interrupted if it returns False.
 
     Raises:
-        DeliveryFailed: it did not arrive; no message holds a password, or the address of a webhook.
+        DeliveryFailed: the file did not arrive. The message contains no password and no webhook's address.
     """
     if (size := parcel.path.stat().st_size) > MOST_BYTES:
         raise DeliveryFailed(
@@ -118,18 +118,18 @@ def send(
 
         mailing = Mailing(sender.smtp)
         people = to.removeprefix("mailto:").split(",")
-        _bounded(lambda: mailing.send(parcel, people), mailing.break_off, within_s, goes_on)
+        _run_bounded(lambda: mailing.send(parcel, people), mailing.break_off, within_s, goes_on)
     else:
-        _bounded(lambda: _post(parcel, to, sender, private, within_s), lambda: None, within_s, goes_on)
+        _run_bounded(lambda: _post(parcel, to, sender, private, within_s), lambda: None, within_s, goes_on)
 
 
-def _bounded(
+def _run_bounded(
     work: Callable[[], None],
     break_off: Callable[[], None],
     within_s: float,
     goes_on: Callable[[], bool],
 ) -> None:
-    """Do it in a thread of its own, which is left behind where it takes too long. Raises DeliveryFailed."""
+    """Run `work` in a thread. If it takes too long, call `break_off` and leave the thread. Raises DeliveryFailed."""
     failed: list[Exception] = []
 
     def run() -> None:
@@ -177,11 +177,11 @@ def _post(parcel: Parcel, to: str, sender: Sender, private: bool, within_s: floa
             )
     except FetchError as error:
         raise DeliveryFailed(
-            "{to}: {cause}", to=shown_destination(to), cause=_without(to, str(error))
+            "{to}: {cause}", to=shown_destination(to), cause=_hide_address(to, str(error))
         ) from None
     except (requests.RequestException, OSError) as error:
         raise DeliveryFailed(
-            "{to}: {cause}", to=shown_destination(to), cause=_without(to, cause_of(error))
+            "{to}: {cause}", to=shown_destination(to), cause=_hide_address(to, cause_of(error))
         ) from None
     if not answer.ok or answer.is_redirect:
         said = " ".join(answer.content.decode(errors="replace").split())[:_ANSWER_SHOWN]
@@ -189,12 +189,12 @@ def _post(parcel: Parcel, to: str, sender: Sender, private: bool, within_s: floa
             "{to} answers {status}: {text}",
             to=shown_destination(to),
             status=answer.status_code,
-            text=_without(to, said) or Message("nothing"),
+            text=_hide_address(to, said) or Message("nothing"),
         )
 
 
-def _without(to: str, said: str) -> str:
-    """A message without the parts of a webhook's address that may be secret."""
+def _hide_address(to: str, said: str) -> str:
+    """Return a message without the parts of a webhook's address that may be secret."""
     parsed = urlsplit(to)
     for part in (to, parsed.path, parsed.query):
         said = said.replace(part, "...") if len(part) > 1 else said

@@ -1,4 +1,4 @@
-"""The mail server that alerts and scheduled reports are sent through."""
+"""The mail server for alerts and scheduled reports."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class SmtpServer:
     """A mail server.
 
     Attributes:
-        user: empty: it asks for none.
-        sender: address that mail comes from.
+        user: user name; empty if the server needs no login.
+        sender: address in the From header.
     """
 
     host: str
@@ -38,13 +38,13 @@ class SmtpServer:
 
 
 def smtp_server(url: str, sender: str) -> SmtpServer:
-    """Read the address of a mail server.
+    """Parse the address of a mail server.
 
     Args:
-        sender: empty: the user of the address.
+        sender: address in the From header; empty for the user in `url`.
 
     Raises:
-        InputError: it is none. The message does not repeat it: it may hold a password.
+        InputError: the address is wrong. The message does not quote it, as it may contain a password.
     """
     address = read_address(AddressKind.MAIL_SERVER, url)
     if address.scheme == "smtps" and address.query:
@@ -70,7 +70,7 @@ def smtp_server(url: str, sender: str) -> SmtpServer:
 
 
 def mail_address(text: str) -> str:
-    """Check a mail address. Raises InputError."""
+    """Return a mail address unchanged. Raises InputError if it is not one."""
     if not _MAIL.fullmatch(text):
         raise InputError("{text!r} is no mail address: write PERSON@EXAMPLE.CN", text=text)
     return text

@@ -1,4 +1,4 @@
-"""Mail over SMTP: of a file, or of a text alone."""
+"""Send mail over SMTP, with or without a file."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _ANSWER_S = 30.0
 
 
 class Mailing:
-    """Sends one mail.
+    """Sends one mail over a connection of its own.
 
     Args:
-        tls: how the server's certificate is checked; None: as the system does.
+        tls: how the server's certificate is checked; `None` for the default of the system.
     """
 
     def __init__(self, server: SmtpServer, tls: ssl.SSLContext | None = None) -> None:
@@ -32,9 +32,9 @@ class Mailing:
         self._broken_off = Event()
 
     def send(self, what: Parcel | Letter, people: Sequence[str]) -> None:
-        """Send it to people. Raises DeliveryFailed, whose message does not hold the password."""
+        """Send a file or a letter to people. Raises DeliveryFailed, whose message does not contain the password."""
         try:
-            with closing(self._connected()) as client:
+            with closing(self._connect()) as client:
                 refused = client.send_message(_message(what, self._server.sender, people))
                 with suppress(smtplib.SMTPException):
                     client.quit()
@@ -42,23 +42,23 @@ class Mailing:
                 raise smtplib.SMTPRecipientsRefused(refused)
         except smtplib.SMTPRecipientsRefused as error:
             said = "; ".join(f"{one}: {_answer(*why)}" for one, why in error.recipients.items())
-            raise self._failed(said) from None
-        except smtplib.SMTPAuthenticationError as error:  # the answer may repeat what was sent
-            raise self._failed(f"it refuses user and password ({error.smtp_code})") from None
+            raise self._make_error(said) from None
+        except smtplib.SMTPAuthenticationError as error:  # the answer may quote the password
+            raise self._make_error(f"it refuses user and password ({error.smtp_code})") from None
         except smtplib.SMTPResponseException as error:
-            raise self._failed(_answer(error.smtp_code, error.smtp_error)) from None
+            raise self._make_error(_answer(error.smtp_code, error.smtp_error)) from None
         except (smtplib.SMTPException, OSError, ValueError) as error:
-            raise self._failed(str(error) or type(error).__name__) from None
+            raise self._make_error(str(error) or type(error).__name__) from None
 
     def break_off(self) -> None:
-        """End the connection; called from another thread."""
+        """Close the connection; another thread may call this."""
         self._broken_off.set()
         if self._client is not None and self._client.sock is not None:
             with suppress(OSError):
                 self._client.sock.shutdown(socket.SHUT_RDWR)
 
-    def _connected(self) -> smtplib.SMTP:
-        """The server, ready for a message. Raises SMTPException, OSError."""
+    def _connect(self) -> smtplib.SMTP:
+        """Connect to the server, secured and logged in as set. Raises SMTPException, OSError."""
         server, place = self._server, (self._server.host, self._server.port)
         tls = self._tls or ssl.create_default_context()
         if server.security is Security.TLS:
@@ -77,7 +77,7 @@ class Mailing:
             raise
         return self._client
 
-    def _failed(self, said: str) -> DeliveryFailed:
+    def _make_error(self, said: str) -> DeliveryFailed:
         password = self._server.password
         if password:
             said = said.replace(password, "***")

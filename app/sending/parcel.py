@@ -9,7 +9,7 @@ from splitter.errors import ReviewloopError
 
 
 class DeliveryFailed(ReviewloopError):
-    """It did not arrive."""
+    """A file or message was not delivered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,11 +22,12 @@ class Letter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parcel:
-    """A file to hand over, and what is said of it.
+    """A file to deliver, with its message.
 
     Attributes:
         kind: report, failed-report or export.
-        subject, text: of a mail; the text goes along to a webhook, too.
+        subject: subject of a mail.
+        text: text of a mail, or the field `text` of a post to a webhook.
     """
 
     path: Path

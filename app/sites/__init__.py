@@ -1,1 +1,1 @@
-"""A site or its rules tried on pages: saved, live, rendered."""
+"""Try sites and their rules on pages."""

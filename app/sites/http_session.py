@@ -1,4 +1,4 @@
-"""One page fetched by the crawl's own downloader: for `sites try`, `sites check` and `failed show --refetch`."""
+"""Fetch one page by the crawl's downloader, for `sites try`, `sites check` and `failed show --refetch`."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from tasks.worker.settings import CrawlSettings
 
 
 class AskFailed(ReviewloopError):
-    """There is no page: refused by the guard, no answer, or too large."""
+    """A page could not be fetched: the guard refused it, the host did not answer, or it is too large."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """A response, behind its redirects.
+    """A response, after redirects.
 
     Attributes:
-        url: the last one asked.
-        headers: lower-case names.
-        redirects: addresses asked before it, in order.
-        elapsed_s: for all of them.
+        url: the URL that responded.
+        headers: headers by lower-case name.
+        redirects: the URLs requested before it, in order.
+        elapsed_s: seconds for all requests together.
     """
 
     url: str
@@ -39,7 +39,7 @@ class Answer:
     elapsed_s: float
 
     def facts(self) -> dict[str, Any]:
-        """The answer as `--json` prints it."""
+        """Return the answer as `--json` prints it."""
         size = len(self.body)
         return {"url": self.url, "status": self.status, "bytes": size, "seconds": self.elapsed_s}
 
@@ -51,15 +51,15 @@ def ask(
     headers: Mapping[str, str] | None = None,
     trusts: Callable[[str], bool] = nothing,
 ) -> Answer:
-    """Fetch a page through its redirects; a response of any status is an answer.
+    """Fetch a page, following redirects. Return a response with any status.
 
     Args:
-        headers: sent besides our own, to the host of `url` only.
-        trusts: true for a URL whose host may be on a private address (`HostCatalog.is_private`). It is asked about
-            `url` alone: no redirect leads to a private address.
+        headers: further headers, sent to the host of `url` only.
+        trusts: returns True for a URL whose host may have a private address (`HostCatalog.is_private`). It is called
+            for `url` only, so a redirect to a private address is refused.
 
     Raises:
-        AskFailed: there is none.
+        AskFailed: there is no response.
     """
     try:
         return asyncio.run(_ask(url, settings, headers, trusts))
@@ -76,7 +76,7 @@ async def _ask(
     async def note_request(address: str) -> None:
         asked.append(address)
 
-    # A person names the first address; where it leads is the host's choice.
+    # A person chose the first URL, but the host chooses its redirects.
     is_first_trusted = trusts(first)
     async with Downloader(
         user_agent=settings.user_agent, clock=lambda: datetime.now(UTC), lab=settings.lab

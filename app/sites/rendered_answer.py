@@ -1,4 +1,4 @@
-"""One page fetched as a crawl would, by a browser where scripts make it: for `sites try`, `failed show --refetch`."""
+"""Fetch one page as a crawl does, in a browser if scripts make it: for `sites try` and `failed show --refetch`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _HEAD = 600
 
 
 def is_result_page(catalog: Catalog, site: str, url: str) -> bool:
-    """Whether a URL is a search of the site's engine."""
+    """Return True if a URL is a result page of the site's engine."""
     engine, requested = catalog.engine_of(site), urlsplit(url)
     book = HostCatalog(catalog)
     if book.name(url) != book.of_engine(catalog.sites[site].engine):
@@ -37,14 +37,14 @@ def is_result_page(catalog: Catalog, site: str, url: str) -> bool:
 
 
 def ask_as_crawl(url: str, settings: Settings, catalog: Catalog, site: str, *, result: bool) -> Answer:
-    """Fetch a page of a site as a crawl would: by a browser where its scripts make it.
+    """Fetch a page of a site as a crawl does: in a browser if scripts make it.
 
     Args:
-        result: it is a result page of the site's engine, which is asked with the engine's headers.
+        result: True for a result page of the site's engine, which is requested with the engine's headers.
 
     Raises:
-        AskFailed: there is none.
-        InputError: this machine has no browser, and needs one.
+        AskFailed: there is no response.
+        InputError: the page needs a browser, and this machine has none.
     """
     hosts = HostCatalog(catalog)
     if catalog.renders(site) and not result:
@@ -53,8 +53,8 @@ def ask_as_crawl(url: str, settings: Settings, catalog: Catalog, site: str, *, r
     return ask(url, settings.crawl(), headers=headers, trusts=hosts.is_private)
 
 
-def asked_again(url: str, site: str, settings: Settings) -> dict[str, Any]:
-    """A page's answer now, for `failed show --refetch`: facts and the beginning of its text, or an error."""
+def refetch_page(url: str, site: str, settings: Settings) -> dict[str, Any]:
+    """Fetch a page again for `failed show --refetch`. Return facts and the beginning of its text, or the error."""
     catalog = settings.catalog()
     try:
         if site in catalog.sites:
@@ -71,10 +71,10 @@ def asked_again(url: str, site: str, settings: Settings) -> dict[str, Any]:
 
 
 def ask_rendered(url: str, settings: Settings, hosts: HostCatalog) -> Answer:
-    """Fetch a page, and let a browser run its scripts; an answer that is no success comes as it is.
+    """Fetch a page and run its scripts in a browser. Return a response without status 2xx unchanged.
 
     Raises:
-        AskFailed: there is none, or the scripts come to no end.
+        AskFailed: there is no response, or the scripts do not end.
         InputError: this machine has no browser.
     """
     lacks = browser_missing(settings)
@@ -84,13 +84,13 @@ def ask_rendered(url: str, settings: Settings, hosts: HostCatalog) -> Answer:
     if not 200 <= answer.status < 300:
         return answer
     try:
-        made = asyncio.run(_rendered(answer, settings, hosts))
+        made = asyncio.run(_render(answer, settings, hosts))
     except (FetchError, WaitTooLong) as error:
         raise AskFailed("{url}: {error}", url=url, error=error) from error
     return replace(answer, body=made.body, headers=made.headers)
 
 
-async def _rendered(answer: Answer, settings: Settings, hosts: HostCatalog) -> Response:
+async def _render(answer: Answer, settings: Settings, hosts: HostCatalog) -> Response:
     host = hosts.name(answer.url)
 
     def is_own(url: str) -> bool:
@@ -105,7 +105,7 @@ async def _rendered(answer: Answer, settings: Settings, hosts: HostCatalog) -> R
         return _response(one)
 
     browser = new_browser(settings)
-    assert browser is not None  # nothing is missing
+    assert browser is not None  # the check above found a browser
     try:
         return await browser.render(_response(answer), part, is_own)
     finally:

@@ -1,4 +1,4 @@
-"""A preview of a site's rules on one page, read by the crawl's own readers: for `sites try` and for saved pages."""
+"""Show how a site's rules fit one page, using the readers of the crawl. Used by `sites try` and for saved pages."""
 
 from __future__ import annotations
 
@@ -60,15 +60,15 @@ def read_by_rules(
     status: int = 200,
     listed: bool = False,
 ) -> RuleReading:
-    """Read an answer by rules, and say which of four kinds it is.
+    """Apply rules to a response, and return its verdict (records, empty, blocked or broken) with its records.
 
     Args:
-        headers: of the answer, lower-case names.
-        url: of the page, which its links are resolved against.
-        now: what relative dates count from.
-        hint: the encoding that the catalog gives the site.
-        status: of the answer; one that is no 2xx is no page, whatever its body.
-        listed: of an engine with `discover: list`: a sitemap or a feed, too.
+        headers: headers of the response by lower-case name.
+        url: address of the page; its links are resolved against it.
+        now: the time that relative dates are counted from.
+        hint: the site's encoding in the catalog.
+        status: status of the response. Without 2xx the body is not read.
+        listed: True for an engine with `discover: list`, whose pages may be sitemaps or feeds.
     """
     result = isinstance(rules, ResultRules)
     decoded = Decoded("", "", Message())
@@ -106,13 +106,13 @@ def read_by_rules(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RulePreview:
-    """Reads a page by a site's rules, and says how.
+    """The result of a site's rules on a page, and how well they fit.
 
     Attributes:
-        rules: how far each rule fits; of a page without record rules, those that a crawl would learn from it.
-        main_text: of a page read by `main_text`, where its text comes from; empty for others.
-        outline: where a rule finds nothing, what the page looks like, to write rules by.
-        judgement: what would be stored of a page, where a product was named; None: none was.
+        rules: how well each rule fits. If the site has no rules for records: the rules that a crawl would learn here.
+        main_text: the source of the text if the page is read by `main_text`, else empty.
+        outline: the structure of the page, as a help to write rules; empty if all rules match.
+        judgement: the reviews of the product that would be stored; `None` if no product was given.
     """
 
     reading: RuleReading
@@ -134,15 +134,15 @@ def preview_rules(
     status: int = 200,
     product: str | None = None,
 ) -> RulePreview:
-    """Read a page by a site's rules, and show how each of them fits.
+    """Apply a site's rules to a page, and find out how well each rule fits.
 
     Args:
         headers, url, now, status: as in `read_by_rules`.
-        result: by the rules of the engine's result pages, otherwise by those of the site's pages.
-        product: name of the product the page was found for: check whether it is a review of it.
+        result: True to use the engine's rules for result pages, False to use the site's rules for pages.
+        product: name of the product that the page was found for; checks if the page reviews it.
 
     Raises:
-        ProductNameError: `product` has no keyword.
+        ProductNameError: `product` contains no keyword.
     """
     rules: ResultRules | PageRules = catalog.engine_of(site).results if result else catalog.rules_of(site)
     hint = "" if result else catalog.sites[site].encoding
@@ -162,9 +162,9 @@ def preview_rules(
                 matches = tuple(_matches(text, url, learned)) if learned is not None else ()
             else:
                 matches = tuple(_matches(text, url, rules))
-    # The last page has no next one, and some pages print no number of hits.
+    # The last result page has no next page, and some pages show no number of hits.
     lacking = [rule for rule in matches if not rule.matches and rule.name not in ("next", "found")]
-    # An engine without `next` loses all pages behind the first: is there a link that leads on?
+    # Without `next` only the first result page is read. List links that may lead to the next page.
     unpaged = result and not (listed or rules.next) and reading.verdict == "records"
     outlined = reading.verdict == "broken" or unpaged or (reading.verdict == "records" and lacking)
     checked = product and not result and reading.verdict in ("records", "empty")
@@ -178,7 +178,7 @@ def preview_rules(
 
 
 def _check_relevance(catalog: Catalog, site: str, reading: RuleReading, product: str) -> RelevanceCheck:
-    """The reviews that the crawl would store of a page that a search for a product found. Raises ProductNameError."""
+    """Return which records the crawl would store as reviews of a product. Raises ProductNameError."""
     words = keywords_of(product)
     main_text = catalog.rules_of(site).main_text
     page = PageRead(reading.title, reading.records, no_review="" if reading.records else "list")
@@ -203,7 +203,7 @@ def _is_page(status: int) -> bool:
 
 
 def _matches(text: str, url: str, rules: ResultRules | PageRules) -> Iterator[RuleMatches]:
-    """How far each rule of records fits a text. Raises FetchError as reading it does."""
+    """Yield how well each rule for records fits a text. Raises FetchError if the text can't be read."""
     fields = {name: rule for name in _RECORD_FIELDS if (rule := getattr(rules, name, ""))}
     of_page = {name: rule for name in ("next", "page_title") if (rule := getattr(rules, name, ""))}
     posts = isinstance(rules, ResultRules) and rules.post is not None
@@ -243,7 +243,7 @@ def _rule_matches(name: str, rule: str, found: Iterable[str], *, keep_empty: boo
 
 
 def _outline(text: str) -> tuple[str, ...]:
-    """Return title, headings, links that lead on, and selectors that match often, each with the text of the first."""
+    """Return title, headings, possible links to a next page, and frequent selectors with the text of a match."""
     tree = parse(text, keep_hidden=True)
     named = [("title", tree.css("title")[:1])]
     named += [(f"next page? {rule}", [link]) for rule, link in islice(_next_links(tree), _OUTLINE_NEXT)]
@@ -258,7 +258,7 @@ def _outline(text: str) -> tuple[str, ...]:
 
 
 def _next_links(tree: LexborHTMLParser) -> Iterator[tuple[str, LexborNode]]:
-    """Yield links that look as if they led to a next page, each with a selector."""
+    """Yield links that may lead to a next page, each with a selector."""
     for link in tree.css("a[href]"):
         rule, text, own = _selector(link), _shown(link), link.attributes.get("id") or ""
         if _NEXT_TEXT.fullmatch(text) or _NEXT_NAME.search(f"{link.attributes.get('rel')} {own} {rule}"):

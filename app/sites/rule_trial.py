@@ -1,4 +1,4 @@
-"""A page to try a site's rules on: fetched once from its URL, or given as bytes; for `sites try` and the dashboard."""
+"""A page on which a site's rules are tried, fetched or given as bytes, for `sites try` and the dashboard."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _RECORDS_SHOWN = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """A page and how it is to be read.
+    """A page, and the kind of rules to apply.
 
     Attributes:
-        answer: the page with its address.
-        is_fetched: the address was asked; otherwise it only stands for the unknown one.
-        file: where the page was read from; `None` if it was fetched or pasted.
-        result: by the rules of the engine's result pages; otherwise by those of the site's pages.
+        answer: the page with its URL.
+        is_fetched: True if the URL was requested; otherwise the URL is a placeholder.
+        file: file that the page was read from; `None` if it was fetched or pasted.
+        result: True for the engine's rules for result pages, False for the site's rules for pages.
     """
 
     site: str
@@ -36,7 +36,7 @@ class Trial:
     result: bool
 
     def read(self, catalog: Catalog, now: datetime, product: str | None = None) -> TrialView:
-        """Return the result of the rules on the page. Raises ProductNameError."""
+        """Return the result of the rules on the page. Raises ProductNameError if `product` contains no keyword."""
         answer = self.answer
         preview = preview_rules(
             catalog,
@@ -71,15 +71,15 @@ def _list_fields(record: Hit | Review) -> dict[str, Any]:
     return record._asdict() if isinstance(record, Review) else asdict(record)
 
 
-def fetched(settings: Settings, catalog: Catalog, site: str, url: str, read_as: str | None) -> Trial:
-    """The page at a URL, asked for once, past robots.txt and limits; its guard holds.
+def fetch_trial(settings: Settings, catalog: Catalog, site: str, url: str, read_as: str | None) -> Trial:
+    """Fetch a page once, without checking robots.txt and limits. The guard against private addresses applies.
 
     Args:
-        read_as: "page" or "result"; None: as the URL says.
+        read_as: "page" or "result"; `None` decides by the URL.
 
     Raises:
-        AskFailed: there is none.
-        InputError: it is made by script, and this machine has no browser.
+        AskFailed: there is no response.
+        InputError: the page needs a browser, and this machine has none.
     """
     asked_result = read_as == "result" or is_result_page(catalog, site, url)
     answer = ask_as_crawl(url, settings, catalog, site, result=asked_result)
@@ -87,14 +87,16 @@ def fetched(settings: Settings, catalog: Catalog, site: str, url: str, read_as: 
     return Trial(site=site, answer=answer, is_fetched=True, result=result)
 
 
-def given(catalog: Catalog, site: str, body: bytes, read_as: str | None, file: str | None = None) -> Trial:
-    """A page that is at hand.
+def make_trial(
+    catalog: Catalog, site: str, body: bytes, read_as: str | None, file: str | None = None
+) -> Trial:
+    """Return a trial of a page that was read from a file or pasted.
 
     Args:
-        file: where it was read from; `None` if it was pasted.
+        file: name of the file; `None` if the page was pasted.
     """
     result = read_as == "result"
-    # Its address is not known. A page at the root would be read as a home page.
+    # The real URL is unknown. A URL without a path would be judged as a home page.
     url = catalog.engine_of(site).url if result else f"http://{site}/page.html"
     answer = Answer(url=url, status=200, headers={}, body=body, redirects=(), elapsed_s=0.0)
     return Trial(site=site, answer=answer, is_fetched=False, file=file, result=result)

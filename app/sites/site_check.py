@@ -1,7 +1,7 @@
-"""Checks which engines and sites of a catalog answer today, and what changed: for `sites check`.
+"""Check which engines and sites of a catalog answer, for `sites check`.
 
-Each is requested once, its robots.txt first. A host's requests follow each other at the catalog's pace; all of it ends
-in a given time.
+Each is requested once, after its robots.txt. Requests to the same host keep the catalog's pace. The whole check
+ends within a given time.
 """
 
 from __future__ import annotations
@@ -29,32 +29,32 @@ from tasks.reading.markup import page_text, parse
 from tasks.reading.results import read_results
 
 AT_ONCE = 8
-"""Hosts requested at the same time."""
+"""Number of hosts requested at the same time."""
 
 _LONGEST_PAUSE_S = 5.0
-_ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)  # nobody looks at the times of what is listed
+_ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)  # the check does not use the dates in lists
 _TIME_OVER = "the time was over"
 
 
 class FetchPage(Protocol):
-    """Fetches a page (`app.sites.http_session.ask` with its settings). Raises AskFailed."""
+    """A function that fetches a page (`app.sites.http_session.ask` with settings). Raises AskFailed."""
 
     def __call__(self, url: str, /, *, headers: Mapping[str, str] | None = None) -> Answer:
-        """The answer, through redirects."""
+        """Return the response, after redirects."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteAnswer:
-    """The answer of an engine's search page or a site's front page.
+    """The result for an engine's search page or a site's front page.
 
     Attributes:
-        kind, name: "engine" or "site", and which.
-        url: requested; `final_url`: what answered, after redirects; empty where nobody did.
-        http: "200", "no such name", "no connection", "no answer in time", "not asked", "refused here".
-        robots: "allows", "refuses", "not obeyed", "unknown".
-        rules: of an engine: "10 hits", "empty answer", "nothing", "-"; of a list: "300 listed", "4 sitemaps".
-        verdict: "answers", "gone", "no answer", "moved to X", "refuses", "rules find nothing", "not asked".
-        why: the reason for the verdict, for people.
+        kind, name: "engine" or "site", and its name.
+        url, final_url: the requested URL, and the URL that responded after redirects; empty without a response.
+        http: "200", "no such name", "no connection", "no answer in time", "not asked" or "refused here".
+        robots: "allows", "refuses", "not obeyed" or "unknown".
+        rules: result of an engine's rules: "10 hits", "empty answer", "nothing", "-", "300 listed" or "4 sitemaps".
+        verdict: "answers", "gone", "no answer", "moved to X", "refuses", "rules find nothing" or "not asked".
+        why: the reason for the verdict.
     """
 
     kind: str
@@ -69,19 +69,19 @@ class SiteAnswer:
 
     @property
     def reached(self) -> bool:
-        """Whether any server answered at all."""
+        """True if the host responded, even if only with its robots.txt."""
         return self.http.isdigit() or self.robots in ("allows", "refuses")
 
 
 class SiteCheck:
-    """One round over a catalog.
+    """One check of all engines and sites of a catalog.
 
     Args:
-        keywords: what every engine is searched for.
-        agent: name that robots.txt is read for.
-        left_s: seconds that are left for all of it; nothing is begun when there are none.
-        pause: waits so many seconds.
-        no_browser: why no site can be asked whose pages are made by script; empty: they can.
+        keywords: keywords of the search at every engine.
+        agent: name of the crawler in robots.txt.
+        left_s: returns the seconds left for the check; no request begins at 0.
+        pause: sleeps for a number of seconds.
+        no_browser: the reason why pages made by scripts can't be fetched; empty if they can.
     """
 
     def __init__(
@@ -105,9 +105,9 @@ class SiteCheck:
         self._hosts = HostCatalog(catalog)
 
     def run(self) -> list[SiteAnswer]:
-        """Request every engine and every site; engines first, each in the catalog's order."""
+        """Request every engine and site. Return engines first, each kind in the catalog's order."""
         wanted = [
-            SiteAnswer(kind="engine", name=name, url=_asked(engine, self._keywords))
+            SiteAnswer(kind="engine", name=name, url=_make_url(engine, self._keywords))
             for name, engine in self._catalog.engines.items()
         ]
         wanted += [SiteAnswer(kind="site", name=name, url=f"http://{name}/") for name in self._catalog.sites]
@@ -115,20 +115,22 @@ class SiteCheck:
         for one in wanted:
             by_host[urlsplit(one.url).netloc.lower().removeprefix("www.")].append(one)
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            answers = [answer for of_host in pool.map(self._of_host, by_host.values()) for answer in of_host]
+            answers = [
+                answer for of_host in pool.map(self._check_host, by_host.values()) for answer in of_host
+            ]
         found = {(answer.kind, answer.name): answer for answer in answers}
         return [found[one.kind, one.name] for one in wanted]
 
-    def _of_host(self, wanted: Sequence[SiteAnswer]) -> list[SiteAnswer]:
+    def _check_host(self, wanted: Sequence[SiteAnswer]) -> list[SiteAnswer]:
         robots: dict[str, RobotsRules | AskFailed] = {}
-        return [self._checked(one, robots) for one in wanted]
+        return [self._check(one, robots) for one in wanted]
 
-    def _checked(self, one: SiteAnswer, robots: dict[str, RobotsRules | AskFailed]) -> SiteAnswer:
+    def _check(self, one: SiteAnswer, robots: dict[str, RobotsRules | AskFailed]) -> SiteAnswer:
         if one.kind == "site" and self._no_browser and self._catalog.renders(one.name):
             return replace(one, why=self._no_browser)
         answer = self._request(one, robots)
         if one.kind == "site" and not answer.reached and answer.verdict != "not asked":
-            # Many a name has an address only with www.
+            # Many names have an address only with www.
             again = self._request(replace(one, url=f"http://www.{one.name}/"), robots)
             return again if again.reached else answer
         return answer
@@ -153,9 +155,9 @@ class SiteCheck:
             self._pause(min(1 / limits.per_address_per_s, _LONGEST_PAUSE_S, max(0.0, self._left_s())))
             answer = self._fetch(one.url, headers=headers)
         except AskFailed as error:
-            return _unanswered(one, error)
+            return _describe_failure(one, error)
         verdict, found, why = self._verdict(one, answer)
-        moved = _moved(urlsplit(one.url).hostname or "", urlsplit(answer.url).hostname or "")
+        moved = _find_other_host(urlsplit(one.url).hostname or "", urlsplit(answer.url).hostname or "")
         if moved and verdict != "refuses" and (one.kind, verdict) != ("engine", "answers"):
             verdict = f"moved to {moved}"
         return replace(
@@ -163,7 +165,7 @@ class SiteCheck:
         )
 
     def _robots(self, url: str, known: dict[str, RobotsRules | AskFailed]) -> RobotsRules | None:
-        """The rules of a host, requested once; None where the time is over. Raises AskFailed."""
+        """Return the robots.txt rules of a host, requesting them once; `None` if no time is left. Raises AskFailed."""
         parts = urlsplit(url)
         origin = f"{parts.scheme}://{parts.netloc}"
         if origin not in known:
@@ -180,14 +182,14 @@ class SiteCheck:
         return found
 
     def _verdict(self, one: SiteAnswer, answer: Answer) -> tuple[str, str, str]:
-        """Verdict, what the rules found, and why."""
+        """Return verdict, result of the rules, and reason."""
         if not 200 <= answer.status < 300:
             refuses = error_class(answer.status).facts.blocks
             return "refuses" if refuses else "no answer", "-", f"status {answer.status}"
         hint = self._catalog.sites[one.name].encoding if one.kind == "site" else ""
         try:
             if one.kind == "engine" and self._catalog.engines[one.name].discover == "list":
-                return self._listed(one.name, answer)
+                return self._judge_list(one.name, answer)
             text, encoding, _ = decode(answer.body, answer.headers, hint)
             if one.kind == "engine":
                 rules = self._catalog.engines[one.name].results
@@ -203,8 +205,8 @@ class SiteCheck:
             return "no answer", "-", str(error)
         return ("refuses", "-", f"its front page is a {blocked.value}") if blocked else ("answers", "-", "")
 
-    def _listed(self, engine: str, answer: Answer) -> tuple[str, str, str]:
-        """The same of an engine that lists pages. Raises FetchError."""
+    def _judge_list(self, engine: str, answer: Answer) -> tuple[str, str, str]:
+        """Return verdict, result and reason for an engine with `discover: list`. Raises FetchError."""
         text, encoding, _ = decode(unpacked(answer.body), answer.headers)
         listed = read_list(text, answer.url, self._catalog.engines[engine].results, _ANY_TIME, encoding)
         n = len(listed.hits) or len(listed.further)
@@ -213,17 +215,17 @@ class SiteCheck:
         return "answers", f"{n} listed" if listed.hits else f"{n} sitemaps", ""
 
 
-def _asked(engine: Engine, keywords: Sequence[str]) -> str:
-    """The address of an engine's first page, without what is looked for in a list, which is never sent."""
+def _make_url(engine: Engine, keywords: Sequence[str]) -> str:
+    """Return the URL of an engine's first result page, without the fragment, which is never sent."""
     return urldefrag(search_url(engine, keywords, site=None, page=1)).url
 
 
 def offline(answers: Sequence[SiteAnswer]) -> bool:
-    """Whether no server at all answered, which is about this machine and not about the sites."""
+    """Return True if no server responded: then this machine has no network."""
     return bool(answers) and not any(one.reached for one in answers)
 
 
-def _unanswered(one: SiteAnswer, error: AskFailed) -> SiteAnswer:
+def _describe_failure(one: SiteAnswer, error: AskFailed) -> SiteAnswer:
     cause = error.__cause__
     http = "no connection"
     verdict = "no answer"
@@ -237,7 +239,7 @@ def _unanswered(one: SiteAnswer, error: AskFailed) -> SiteAnswer:
     return replace(one, http=http, verdict=verdict, why=str(error))
 
 
-def _moved(asked: str, answered: str) -> str:
-    """The host that answers instead of the one asked; empty where it is that one, or one of its subdomains."""
+def _find_other_host(asked: str, answered: str) -> str:
+    """Return the host that responded if it is neither the requested host nor a subdomain of it, else empty."""
     name = asked.removeprefix("www.")
     return "" if answered == name or answered.endswith(f".{name}") else answered.removeprefix("www.")

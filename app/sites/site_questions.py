@@ -1,4 +1,4 @@
-"""Doubts about a catalog that is right and yet loses pages: questions to its author, for `sites check`."""
+"""Questions to the author of a catalog that is valid but loses pages, for `sites check`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from splitter.catalog.model import Catalog, Engine
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Something in a catalog that a person should look at.
+    """A question about an entry of the catalog.
 
     Attributes:
-        key: dotted key of what it is about.
-        text: what is asked, and what to write.
+        key: dotted key of the entry.
+        text: the question, with the line to write.
     """
 
     key: str
@@ -23,11 +23,13 @@ class Question:
 
 
 def questions(catalog: Catalog) -> list[Question]:
-    """Questions about engines, in the order of the catalog."""
-    return [one for name, engine in catalog.engines.items() for one in _of_engine(catalog, name, engine)]
+    """Return questions about engines, in the catalog's order."""
+    return [
+        one for name, engine in catalog.engines.items() for one in _question_engine(catalog, name, engine)
+    ]
 
 
-def _of_engine(catalog: Catalog, name: str, engine: Engine) -> Iterator[Question]:
+def _question_engine(catalog: Catalog, name: str, engine: Engine) -> Iterator[Question]:
     sites = {site: entry for site, entry in catalog.sites.items() if entry.engine == name}
     several = [site for site, entry in sites.items() if entry.pages > 1]
     paged = bool(engine.paging_params) or "{page}" in engine.url

@@ -1,4 +1,4 @@
-"""The result of a site's rules on a page, as `sites try` and the dashboard show it."""
+"""Views of the result of a site's rules on a page, for `sites try` and the dashboard."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from splitter.errors import Message
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleReading:
-    """The result of rules on an answer.
+    """The result of rules on a response.
 
     Attributes:
         read_as: "page" or "result".
         verdict: "records", "empty", "blocked" or "broken".
-        why: of a page without records: what it is instead. `None` if there are records.
-        encoding, encoding_why: what the bytes were decoded with, and why.
-        found, more: of a result page: hits it reports, whether there is a next page.
-        records: every record as the crawl would take it.
-        confidence: of a page, how surely these are its reviews: 0 to 1.
+        why: the reason why there are no records; `None` if there are.
+        encoding, encoding_why: the encoding used, and the reason for choosing it.
+        found: number of hits that a result page reports.
+        more: True if a result page has a next page.
+        records: all records as the crawl would read them.
+        confidence: how surely the records are the reviews of a page, 0 to 1.
     """
 
     read_as: str
@@ -37,12 +38,12 @@ class RuleReading:
 
 @dataclass(frozen=True, slots=True)
 class RuleMatches:
-    """A rule and how far it fits.
+    """A rule, and how well it fits.
 
     Attributes:
-        matches: elements that it matches (`hit`, `review`, `next`, `page_title`), records in which it is filled (their
-            fields), matches in the page's text (`found`).
-        values: the first of them.
+        matches: number of matched elements (`hit`, `review`, `next`, `page_title`), of records with a value (fields of
+            records), or of matches in the page's text (`found`).
+        values: the first values.
     """
 
     name: str
@@ -53,14 +54,14 @@ class RuleMatches:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelevanceCheck:
-    """Whether a page is a review of a product (`tasks.reading.relevance`, `tasks.reading.judge.product_match`).
+    """Judgement if a page reviews a product (`tasks.reading.relevance`, `tasks.reading.judge.product_match`).
 
     Attributes:
         verdict: "review", "wrong_product" or "no_review".
-        keywords: of the product.
-        missing: those that the page lacks.
-        records: of every record, in their order, "review" or why it is none.
-        refused: records that would not be stored as reviews, by reason.
+        keywords: keywords of the product.
+        missing: keywords that the page lacks.
+        records: for each record in order, "review" or the reason why it is not one.
+        refused: number of records that would not be stored, by reason.
     """
 
     product: str
@@ -73,14 +74,14 @@ class RelevanceCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialView(RuleReading):
-    """The result of a site's rules on a page: the fields of `sites try --json`.
+    """The result of a site's rules on a page, with the fields of `sites try --json`.
 
     Attributes:
-        file, url: where the page comes from; `None` if it is the other, or was pasted.
-        status, seconds: of the answer, if the page was fetched.
-        bytes: size of the page.
-        records: the fields of the first of `count` records.
-        rules, main_text, outline, judgement: as of `RulePreview`.
+        file, url: file or URL that the page comes from; the other one is `None`, both if the page was pasted.
+        status, seconds: status and duration of the response if the page was fetched.
+        bytes: size of the page in bytes.
+        records: fields of the first records; `count` is the number of all.
+        rules, main_text, outline, judgement: as in `RulePreview`.
     """
 
     site: str

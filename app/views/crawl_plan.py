@@ -1,4 +1,4 @@
-"""The view of a crawl plan: the fields are those of `run --plan --json`."""
+"""The view of a crawl plan, with the fields of `run --plan --json`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from splitter.errors import Message
 from tasks.jobs.obstacles import Obstacle, ObstacleKind
 
 Unasked = Mapping[str, tuple[Obstacle, ...]]
-"""The obstacles of each site that can't be asked."""
+"""Obstacles by site, for sites that can't be crawled."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SitePlan:
-    """The largest numbers of result pages and of pages behind their hits that a site will be asked for."""
+    """Maximum numbers of result pages and of hits' pages that a site will be asked for."""
 
     site: str
     engine: str
@@ -24,7 +24,7 @@ class SitePlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnaskedSite:
-    """A site that can't be asked, with its obstacles and the first of them in words."""
+    """A site that can't be crawled, with its obstacles and a text about the first one."""
 
     site: str
     why: Message
@@ -34,7 +34,7 @@ class UnaskedSite:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missing:
-    """An obstacle with its sites and what mends it."""
+    """An obstacle, with the sites that it concerns and its remedy."""
 
     kind: ObstacleKind
     why: Message
@@ -44,13 +44,13 @@ class Missing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrawlPlan:
-    """The requests of a crawl before the first of them.
+    """The requests that a crawl will make.
 
     Attributes:
         missing: the obstacles, the one with the most sites first.
-        requests: largest number: every result page is there and full, and none of its pages is known.
-        seconds: time that these requests take at the limits of their hosts.
-        slowest_host: the host that takes this time; empty if nothing is asked.
+        requests: maximum number of requests, reached if all result pages are full and no page is known yet.
+        seconds: duration of these requests within the limits of their hosts.
+        slowest_host: the host that needs this time; empty without requests.
     """
 
     products: int
@@ -64,7 +64,7 @@ class CrawlPlan:
 
 
 def site_obstacles(unasked: Unasked) -> tuple[UnaskedSite, ...]:
-    """Return the sites that can't be asked, in their order."""
+    """Return views of the sites that can't be crawled, in the same order."""
     return tuple(
         UnaskedSite(site=site, why=found[0].why, mend=found[0].mend, obstacles=found)
         for site, found in unasked.items()

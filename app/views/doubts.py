@@ -1,4 +1,4 @@
-"""Doubts about a product that a person is about to add."""
+"""Doubts about a product, shown before a person adds it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from tasks.store.content.products import NewProduct
 from tasks.store.queries.products import ProductSettings
 
 _MANY_KEYWORDS = 4
-"""A page must have all keywords: with this many, few pages are found."""
+"""With this many keywords few pages are found, as a page must contain all of them."""
 
 
 class Doubt(StrEnum):
-    """Why a person should look at a product before it is crawled."""
+    """Reasons for a person to look at a product before it is crawled."""
 
     NO_SITE = "no_site"
     NO_CATEGORY = "no_category"
@@ -22,7 +22,7 @@ class Doubt(StrEnum):
 
 
 def list_doubts(product: NewProduct | ProductSettings) -> list[Doubt]:
-    """Return the doubts about a product. Keywords that a person chose give none."""
+    """Return the doubts about a product; none if a person chose its keywords."""
     doubts = []
     if product.sites == ():
         doubts.append(Doubt.NO_SITE)

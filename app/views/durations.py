@@ -6,7 +6,7 @@ from app.views.words import translate
 
 
 def seconds(value: float | None) -> str | None:
-    """Return a length of time as people say it."""
+    """Return a duration in seconds as text for people, such as 2 min; `None` for `None`."""
     if value is None:
         return None
     if value < 1:

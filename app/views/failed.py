@@ -1,4 +1,4 @@
-"""Subtasks that wait for a person, and the story of a subtask, as people see them."""
+"""Views of subtasks that wait for a person, and of one subtask with its history."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TARGET_FIELDS = "id kind state tries reason url>"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CauseView:
-    """Subtasks that wait for a person for one reason at one site.
+    """Subtasks at one site that wait for a person for the same reason.
 
     Attributes:
         count: number of subtasks.
@@ -40,7 +40,7 @@ class CauseView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingView:
-    """Everything that waits for a person, by cause."""
+    """All subtasks that wait for a person, by cause."""
 
     groups: Sequence[CauseView]
     total: int
@@ -48,12 +48,12 @@ class WaitingView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubtaskView:
-    """A subtask with its attempts and targets.
+    """A subtask with its attempts and its targets (URLs to fetch).
 
     Attributes:
-        why: why it waits for a person; `None` if it does not.
+        why: the reason why it waits for a person; `None` if it does not wait.
         suggestion: advice for a person.
-        refetch: the answer to its last URL, asked again; `None` if it was not.
+        refetch: the response to fetching its last URL again; `None` if that was not requested.
     """
 
     subtask: Mapping[str, Any]
@@ -64,7 +64,7 @@ class SubtaskView:
     refetch: Mapping[str, Any] | None = None
 
     def get_last_url(self) -> str:
-        """Return the last address that an attempt reported, else that of the first target to do."""
+        """Return the last URL that an attempt reported, else the URL of the first open target."""
         for attempt in reversed(self.attempts):
             if attempt.last_response and attempt.last_response.get("url"):
                 return str(attempt.last_response["url"])
@@ -72,7 +72,7 @@ class SubtaskView:
 
 
 def group_by_cause(rows: Iterable[ManualRow]) -> WaitingView:
-    """Return subtasks that wait for a person by reason and site."""
+    """Return the view of waiting subtasks, grouped by reason and site."""
     groups = []
     for (reason, site), group in groupby(sorted(rows, key=get_cause), key=get_cause):
         subtasks = list(group)
@@ -84,12 +84,12 @@ def group_by_cause(rows: Iterable[ManualRow]) -> WaitingView:
 
 
 def get_cause(row: ManualRow) -> tuple[str, str]:
-    """Return the reason and the site."""
+    """Return the reason and the site of a waiting subtask."""
     return row.reason, row.site
 
 
 def get_subtask_view(tx: Transaction, number: int) -> SubtaskView:
-    """Return a subtask. Raises UnknownSubtask."""
+    """Return the view of a subtask. Raises UnknownSubtask."""
     row = subtask_queries.get_subtask(tx, number)
     if row is None:
         raise UnknownSubtask("there is no subtask {subtask}", subtask=number)

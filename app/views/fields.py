@@ -1,4 +1,4 @@
-"""Names and texts of fields: a field has one label and one form, in the terminal, on a page and in a file.
+"""Labels and texts of fields. A field has the same label and format in the terminal, on a page and in a file.
 
 The name of a field ends in its unit: `_s`, `_ms`, `_at`, `_share`.
 """
@@ -21,7 +21,7 @@ from tasks.domain.states import State
 T = TypeVar("T")
 
 SHARES = frozenset({"completion", "coverage", "share"})
-"""Shares in [0, 1] whose names don't end in `_share`."""
+"""Names of shares in [0, 1] that don't end in `_share`."""
 CODES = frozenset(
     {
         *(
@@ -40,14 +40,14 @@ CODES = frozenset(
         *("transition", "verdict", "voice"),
     }
 )
-"""Fields of texts that the catalogs translate: stored names (`bad_rule`, `DONE`), and what a sweep does."""
+"""Fields whose values are translated: stored names (`bad_rule`, `DONE`) and descriptions of sweeps."""
 
 _AGO_WITHIN = timedelta(days=2)
 _UNITS = ("_s", "_ms", "_at")
 
 
 class NodeState(StrEnum):
-    """States of a node: it works, gets nothing new, has no recent heartbeat, or has ended."""
+    """States of a node: it works, gets no new work, has no recent heartbeat, or has ended."""
 
     ALIVE = "alive"
     DRAINED = "drained"
@@ -75,7 +75,7 @@ STYLE_OF: Mapping[str, str] = {
     "answers": "green",
     "rules find nothing": "bold red",
 }
-"""Style of a value in the terminal; its color gives the mark on a page."""
+"""Style of a value in the terminal. A page derives its mark from the color."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +97,7 @@ class Column:
 
 
 def list_columns(rows: Sequence[object], names: str, now: datetime | None = None) -> list[Column]:
-    """Return the columns of a table: those fields that some row has a value in, at least the first one.
+    """Return the columns of a table: the first field, and each other field with a value in some row.
 
     Args:
         rows: objects with these fields, or mappings.
@@ -122,12 +122,12 @@ def _read_column(rows: Sequence[object], name: str, now: datetime | None) -> Col
 
 
 def extend_row(view: type[T], row: Any, **more: object) -> T:
-    """Return a view that has the fields of a row and some more."""
+    """Return an instance of `view` with the fields of a row and further ones."""
     return view(**{field.name: getattr(row, field.name) for field in fields(row)}, **more)
 
 
 def label(field: str) -> str:
-    """Return the name of a field for people: that of the catalog, else its words without the unit."""
+    """Return the label of a field: its translation, else the words of its name without the unit."""
     key = f"field.{field}"
     translated = translate(key)
     if translated != key:
@@ -147,7 +147,7 @@ def format_value(field: str, value: object, now: datetime | None = None) -> str 
     """Return the value of a field as text; `None` if there is nothing to show.
 
     Args:
-        now: moments near it are shown by their distance from it.
+        now: if given, moments near it are shown relative to it.
     """
     if value is None or value is False or value == "":
         return None
@@ -167,18 +167,18 @@ def format_value(field: str, value: object, now: datetime | None = None) -> str 
 
 
 def format_counts(counts: Mapping[str, Any]) -> str:
-    """Return counts by name in one line: 3 stored, 1 given up."""
+    """Return counts as one line, such as: 3 stored, 1 given up."""
     return ", ".join(f"{n:,} {_name_count(name)}" for name, n in counts.items())
 
 
 def _name_count(name: str) -> str:
-    """Return the name of what is counted: a stored name, such as `bad_rule`, or a field."""
+    """Return the text for the name of a count, which is a stored name such as `bad_rule`, or a field."""
     named = translate(name)
     return label(name) if named == name else named.replace("_", " ")
 
 
 def format_moment(moment: datetime, now: datetime | None = None) -> str:
-    """Return a moment by the clock, or by its distance from `now` if that is less than two days."""
+    """Return a moment as clock time, or relative to `now` if it is less than two days away."""
     if now is not None and abs(now - moment) < _AGO_WITHIN:
         distance_s = round((now - moment).total_seconds())
         return translate(

@@ -1,4 +1,4 @@
-"""Hosts that can't be asked, in words: why, until when, and how many subtasks wait for each."""
+"""Describe hosts that can't be asked now: the reason, the time of the next request, and the waiting subtasks."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class HostWaitView:
     """A host that subtasks wait for.
 
     Attributes:
-        host: with its port, if an engine has one.
-        until: when it may be asked next.
-        subtasks: how many wait.
-        left: their hits to do, as far as known.
-        engines: names of the engines there.
+        host: name of the host, with the port if an engine's URL has one.
+        until: time of the next request.
+        subtasks: number of waiting subtasks.
+        left: number of their open hits, as far as it is known.
+        engines: names of the engines on this host.
     """
 
     host: str
@@ -42,7 +42,7 @@ class HostWaitView:
 
 
 def view_waits(waits: Sequence[HostQueue], catalog: Catalog) -> list[HostWaitView]:
-    """Return hosts that subtasks wait for, as people see them."""
+    """Return views of hosts that subtasks wait for."""
     return [
         HostWaitView(
             host=urlsplit(catalog.engines[engines[0]].url).netloc if engines else one.host,
@@ -58,7 +58,7 @@ def view_waits(waits: Sequence[HostQueue], catalog: Catalog) -> list[HostWaitVie
 
 
 def describe_wait(wait: HostWaitView, now: datetime) -> str:
-    """Return one line: 127.0.0.1:8888 (unreachable): 56 subtasks; it may be asked again in 14 s."""
+    """Return a line such as: 127.0.0.1:8888 (unreachable): 56 subtasks; it may be asked again in 14 s."""
     when = format_moment(wait.until, now) if wait.until > now else translate("now")
     return plural(
         "{host} ({cause}): {n:,} subtask waits; next request {when}",
@@ -70,8 +70,8 @@ def describe_wait(wait: HostWaitView, now: datetime) -> str:
     )
 
 
-def unplanned_texts(unplanned: Sequence[UnplannedSite]) -> list[str]:
-    """Return a line for each reason not to ask sites: 58 sites: it does not answer (samr.gov.cn, ...)."""
+def describe_unplanned(unplanned: Sequence[UnplannedSite]) -> list[str]:
+    """Return a line per reason for not crawling sites: 58 sites: it does not answer (samr.gov.cn, ...)."""
     sites: dict[Explanation, list[str]] = {}
     for one in unplanned:
         sites.setdefault(one.because, []).append(one.site)

@@ -1,6 +1,6 @@
-"""The state of the loop at a moment, with the command that comes next.
+"""The state of the crawl at a moment, with the command to run next.
 
-`status`, `run`, `up`, the overview and the API show no other. The table is in docs/states.md.
+`status`, `run`, `up`, the overview and the API all show this state. docs/states.md has the table.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from app.views.durations import seconds
-from app.views.words import in_language, translate
+from app.views.words import switch_language, translate
 from tasks.domain.states import State, count_open
 from tasks.store.queries.queues import (
     HostQueue,
@@ -30,20 +30,20 @@ from tasks.store.sql.transaction import Transaction
 _WINDOW_S = 300.0
 _SCHEDULER_SILENT_AFTER = timedelta(seconds=30)
 _START = timedelta(minutes=2)
-"""The longest start of a cluster's processes on a busy machine."""
+"""Maximum time that the processes of a cluster need to start on a busy machine."""
 
 
 class Situation(StrEnum):
-    """Situations of the system, each with its English sentence and the command that comes next.
+    """Situations of the system, each with its English sentence and the command to run next.
 
-    The names in braces are parameters of `SystemState`; those that end in `_s` are lengths of time.
+    Names in braces are parameters of `SystemState`; those that end in `_s` are durations in seconds.
     """
 
     sentence: str
     command: str
 
     def __new__(cls, value: str, sentence: str, command: str) -> Situation:
-        """Make a member."""
+        """Make a member with its sentence and command."""
         situation = str.__new__(cls, value)
         situation._value_ = value
         situation.sentence = sentence
@@ -83,19 +83,19 @@ class Situation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SystemState:
-    """A situation with its parameters: counts, and lengths of time in seconds."""
+    """A situation with its parameters: counts, and durations in seconds."""
 
     situation: Situation
     parameters: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def left_s(self) -> float | None:
-        """Seconds until all is done; `None` unless something runs and its rate is known."""
+        """Seconds until all work is done; `None` if nothing runs or the rate is unknown."""
         return self.parameters.get("left_s")
 
     def __str__(self) -> str:
         """Return the English sentence."""
-        with in_language("en"):
+        with switch_language("en"):
             return describe_state(self)
 
 
@@ -110,15 +110,15 @@ def describe_state(system: SystemState) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopState:
-    """The state of the loop at a moment.
+    """The state of the crawl at a moment.
 
     Attributes:
-        now: by the store's clock.
-        system: the situation that it is in.
+        now: time of the store's clock.
+        system: situation of the system.
         queues: number of subtasks by state.
-        load: delayed and waiting subtasks.
+        load: counts of delayed and waiting subtasks.
         waits: hosts that subtasks wait for.
-        unplanned: sites that could not be asked.
+        unplanned: sites that can't be crawled.
     """
 
     now: datetime
@@ -131,10 +131,10 @@ class LoopState:
 
 
 def read_state(tx: Transaction, hosts_of: snapshot.HostsOf, silent_after: timedelta) -> LoopState:
-    """Return the state of the loop now.
+    """Return the state of the crawl now.
 
     Args:
-        silent_after: a node whose last heartbeat is older does not run.
+        silent_after: age of the last heartbeat after which a node counts as not running.
     """
     queues = transitions.count_queues(tx)
     waits = list_host_waits(tx, hosts_of, silent_after)
@@ -158,7 +158,7 @@ def read_state(tx: Transaction, hosts_of: snapshot.HostsOf, silent_after: timede
 
 
 def _describe_end(queues: Mapping[str, int], unplanned: int) -> SystemState:
-    """Describe a loop whose planned work is settled. What was cancelled counts as not planned."""
+    """Return the state if all planned work is settled. Cancelled subtasks count as not planned."""
     manual = queues[State.MANUAL]
     settled = queues[State.DONE] + manual
     if not settled:
@@ -180,13 +180,13 @@ def _describe_work(
     waits: Sequence[HostQueue],
     load: WaitingSummary,
 ) -> SystemState:
-    """Describe a loop that runs, with open subtasks.
+    """Return the state of a running crawl with open subtasks.
 
-    The time left is hits left / pages per second of the last 5 minutes.
+    The time left is the number of open hits / pages per second in the last 5 minutes.
     """
     looked = upkeep.get_steady_since(tx)
     if looked is not None and tx.now - looked[1] > _SCHEDULER_SILENT_AFTER:
-        if upkeep.is_starting(tx, _START, looked[1]):  # a node came before the scheduler
+        if upkeep.is_starting(tx, _START, looked[1]):  # a node started before the scheduler
             return SystemState(Situation.STARTING)
         return SystemState(Situation.UNSCHEDULED, {"silent_s": (tx.now - looked[1]).total_seconds()})
     unsettled = count_open(queues)

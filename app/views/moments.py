@@ -1,6 +1,6 @@
-"""Moments as people read them: clock times in the zone of REVIEWLOOP_TIMEZONE, the day of a review as it is stored.
+"""Show moments: clock times in the zone of REVIEWLOOP_TIMEZONE, the day of a review as it is stored.
 
-The zone belongs to the process, all of whose threads show times: whatever reads the settings sets it.
+All threads of a process share the zone. The code that reads the settings sets it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _current = SimpleNamespace(zone=CHINA, name=CHINA_NAME)
 
 
 def use_zone(name: str) -> None:
-    """Show clock times in this zone from now on. Raises ValueError if there is none of this name."""
+    """Show clock times in this zone from now on. Raises ValueError for an unknown zone."""
     _current.zone, _current.name = get_zone(name), name
 
 
@@ -28,13 +28,13 @@ def zone_name() -> str:
 
 
 def local_time(moment: datetime) -> datetime:
-    """Return an aware moment in the zone that clock times are shown in."""
+    """Convert an aware moment to the zone of clock times."""
     zone: tzinfo = _current.zone
     return moment.astimezone(zone)
 
 
 def read_local(moment: datetime) -> datetime:
-    """Return a moment as a person gave it, in the zone that clock times are shown in unless it has its own."""
+    """Return an aware moment: one without a zone is taken to be in the zone of clock times."""
     zone: tzinfo = _current.zone
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=zone)
 
@@ -45,14 +45,15 @@ def clock_text(moment: datetime) -> str:
 
 
 def clock_text_with_zone(moment: datetime) -> str:
-    """Return the date and clock time of a moment, to the minute, with the zone: for files that leave this machine."""
+    """Return the date and clock time of a moment to the minute, with the zone, for files that leave this machine."""
     return f"{local_time(moment):%Y-%m-%d %H:%M} {zone_name()}"
 
 
 def written_text(row: ReviewRow) -> str:
-    """Return the day of a review, with the clock time if one was written; its date as written if it can't be read.
+    """Return the day of a review, with the clock time if the page gave one. Return an unreadable date as written.
 
-    The day never moves with the zone of clock times. A moment that is on another day there is in brackets.
+    The day does not depend on the zone of clock times. If the moment falls on another day in that zone, it follows in
+    brackets.
     """
     if row.day is None or row.published_at is None:
         return row.date_text

@@ -1,4 +1,4 @@
-"""The crawl nodes as people see them."""
+"""Views of the crawl nodes."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ class NodeView(NodeRow):
     """A node with figures that need settings or other tables.
 
     Attributes:
-        working: attempts that hold a slot.
-        paused: other attempts that it has begun: they wait for a permit or for the database.
-        free: slots that no attempt holds; 0 if it is not alive.
+        working: number of attempts that hold a slot.
+        paused: number of begun attempts without a slot: they wait for a permit or for the database.
+        free: number of slots that no attempt holds; 0 if the node is not alive.
         expected_wait_s: seconds until it begins the last lease that it holds; `None` if it is not alive.
-        added: a person added it.
-        proxy: the proxy of a node that was added, without a password.
-        rests: hosts that refuse its address.
-        has_other_catalog: its catalog differs from that of most nodes.
-        without_browser: number of sites that need a browser, if it has none.
+        added: True if a person added it.
+        proxy: proxy of a node that a person added, without its password.
+        rests: hosts that refuse the node's address.
+        has_other_catalog: True if its catalog differs from that of most nodes.
+        without_browser: number of sites that need a browser, if the node has none.
     """
 
     state: NodeState
@@ -53,7 +53,7 @@ class NodeView(NodeRow):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodesView:
-    """All nodes, at a moment of the store's clock."""
+    """All nodes at one moment of the store's clock."""
 
     nodes: Sequence[NodeView]
     now: datetime
@@ -94,7 +94,7 @@ def get_nodes_view(tx: Transaction, rule: BufferRule) -> NodesView:
 
 
 def list_problems(row: NodeView) -> Iterator[str]:
-    """Yield the problems of a node beside its state."""
+    """Yield the problems of a node, other than its state."""
     if row.has_other_catalog:
         yield translate(
             "{node} has another catalog than most nodes, so it gets nothing of sites that differ: restart it with "

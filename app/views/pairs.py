@@ -1,4 +1,4 @@
-"""How the nodes do at the sites, as people see it: the node-run control."""
+"""Views of pairs (site, node): how a node does at a site."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class PairView(PairRow):
     """A pair with the outcomes of its newest attempts and the worth of permits.
 
     Attributes:
-        outcomes, reasons: number of its newest attempts by outcome, and by the reason of a failure.
-        page_chance, permit_worth, slot_worth: as of `PermitWorth`; `None` for a row of one product.
+        outcomes, reasons: numbers of its newest attempts, by outcome and by reason of failure.
+        page_chance, permit_worth, slot_worth: as in `PermitWorth`; `None` in a row for one product.
     """
 
     outcomes: Mapping[str, int]
@@ -45,7 +45,7 @@ class PairView(PairRow):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairsView:
-    """Pairs with closed attempts, and records that were not stored as reviews."""
+    """Pairs with closed attempts, and counts of records that were not stored as reviews."""
 
     pairs: Sequence[PairView]
     refused: Sequence[RefusalCount]
@@ -54,11 +54,11 @@ class PairsView:
 def get_pairs_view(
     tx: Transaction, site: str | None = None, node: str | None = None, *, products: bool = False
 ) -> PairsView:
-    """Return the pairs.
+    """Return the view of pairs.
 
     Args:
-        site, node: only pairs of this one; `None`: all.
-        products: a row for each product.
+        site, node: limit to pairs of this site or node; `None` for all.
+        products: True for a separate row per product.
     """
     if products:
         rows = pairs.list_product_pairs(tx, site, node)

@@ -1,4 +1,4 @@
-"""The worth of a send permit at each (site, node): from what is believed of the pair, and the plan's shadow prices."""
+"""Compute the worth of a send permit for each (site, node), from its statistics and the plan's shadow prices."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PermitWorth:
-    """Facts about a pair; each None where it is not known.
+    """Values of permits and slots for a pair; each is `None` if it is unknown.
 
     Attributes:
-        page_chance: pages a request is expected to give (posterior mean).
-        permit_worth: pages that one more permit of the site's hosts would add, by the plan of its last decision.
-        slot_worth: pages that one more second of a slot of the node would add, likewise.
+        page_chance: expected number of pages per request (posterior mean).
+        permit_worth: pages that one more permit at the site's hosts would add, by the last plan.
+        slot_worth: pages that one more second of a slot of the node would add, by the last plan.
     """
 
     page_chance: float | None = None
@@ -30,8 +30,8 @@ class PermitWorth:
 
 
 def permit_worths(tx: Transaction) -> Mapping[tuple[str, str], PermitWorth]:
-    """Of every (site, node); one that tried nothing has what its site and its node make one expect."""
-    from tasks.scheduling.posterior import posterior  # it takes scipy half a second: only for who asks
+    """Return the worth for every (site, node). A pair without attempts is estimated from its site and its node."""
+    from tasks.scheduling.posterior import posterior  # loading scipy takes half a second
 
     now_s = tx.now.timestamp()
     knowledge = _knowledge(tx)
@@ -51,8 +51,8 @@ def permit_worths(tx: Transaction) -> Mapping[tuple[str, str], PermitWorth]:
 
 
 def _knowledge(tx: Transaction) -> Knowledge:
-    """Return the statistics of every pair as a decision would have them now, with what runs."""
-    from tasks.scheduling.statistics import Knowledge  # it takes numpy: only for who asks
+    """Return the statistics of all pairs, including running attempts, as a decision would use them now."""
+    from tasks.scheduling.statistics import Knowledge  # loads numpy
 
     known = Knowledge()
     for row in attempts.list_changed(tx, None):

@@ -1,4 +1,4 @@
-"""The whole system as people see it: its state, what is stored, what waits, and the nodes."""
+"""The view of the whole system: its state, counts of stored and waiting rows, and the nodes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PACE_S = 120.0
 
 @dataclass(frozen=True, kw_only=True)
 class StateView:
-    """The situation of the system, its English sentence, and the command that comes next."""
+    """The situation of the system, its English sentence, and the command to run next."""
 
     state: Situation
     parameters: Mapping[str, float]
@@ -43,11 +43,12 @@ class StatusView(StateView, Totals):
 
     Attributes:
         queues: number of subtasks by state.
-        held_back, next_held_at: subtasks in WAIT that may not go yet, and when the first of them may.
-        oldest_waiting_since: since when the subtask that waits longest has been in its queue.
-        refused: records that were not stored as reviews, by reason.
-        coverage: share of the reachable hits that is stored; `coverage_rests_on` has the sums behind it.
-        relaxed: number of searches with fewer words than their product's.
+        held_back: number of subtasks in WAIT that must wait for a time.
+        next_held_at: time at which the first of them may start.
+        oldest_waiting_since: time at which the longest waiting subtask entered its queue.
+        refused: number of records that were not stored as reviews, by reason.
+        coverage: share of the reachable hits that are stored; `coverage_rests_on` has the sums behind it.
+        relaxed: number of searches with fewer words than their product has.
     """
 
     queues: Mapping[str, int]
@@ -67,7 +68,7 @@ class StatusView(StateView, Totals):
 
 
 def view_state(system: SystemState) -> StateView:
-    """Return the view of a state."""
+    """Return the view of a system state."""
     return StateView(
         state=system.situation,
         parameters=system.parameters,
@@ -83,7 +84,7 @@ def describe_view(view: StateView) -> str:
 
 
 def get_status_view(tx: Transaction, catalog: Catalog, rule: BufferRule) -> StatusView:
-    """Return the state of the system now."""
+    """Return the view of the whole system now."""
     silent_after = timedelta(seconds=rule.silent_after_s)
     state = read_state(tx, HostCatalog(catalog).of_site, silent_after)
     covered = sum(products.get_coverages(tx, catalog.most_hits).values(), Coverage())

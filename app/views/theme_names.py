@@ -11,20 +11,20 @@ from tasks.domain.themes import ALL_THEMES
 
 
 def name_theme(theme: str) -> str:
-    """Return the name of a theme for people; its id if the themes file does not have it any more."""
+    """Return the name of a theme for people, or its id if it is no longer in the themes file."""
     if theme == ALL_THEMES:
         return translate("all complaints")
     return _list_names().get(theme, {}).get(language(), theme)
 
 
 def find_theme(text: str, known: Mapping[str, str] | None = None) -> str:
-    """Return the id of a theme that is given by its id or a name, in capital or small letters.
+    """Return the id of a theme given by id or name, ignoring case.
 
     Args:
-        known: names of the themes that it may be, by id; `None`: all themes, by their names in all languages.
+        known: names of allowed themes by id; `None` allows all themes by their names in all languages.
 
     Raises:
-        InputError: there is no such theme.
+        InputError: the theme is unknown.
     """
     if known is None:
         of_each = {theme: tuple(names.values()) for theme, names in _list_names().items()}
@@ -38,8 +38,8 @@ def find_theme(text: str, known: Mapping[str, str] | None = None) -> str:
 
 
 def list_theme_names(category: str | None) -> dict[str, str]:
-    """Return the names of the themes that reviews of a product may have, by id; none if its category has no set."""
-    from tasks.reading.judge.reviews import choose_theme_set  # it brings numpy
+    """Return the themes of a category of products as names by id; empty if the category has no themes."""
+    from tasks.reading.judge.reviews import choose_theme_set  # loads numpy
     from tasks.reading.judge.theme_file import IN_FORCE
 
     themes = choose_theme_set(category)
@@ -49,7 +49,7 @@ def list_theme_names(category: str | None) -> dict[str, str]:
 
 
 def _list_names() -> dict[str, dict[str, str]]:
-    from tasks.reading.judge.theme_file import IN_FORCE  # it brings pydantic
+    from tasks.reading.judge.theme_file import IN_FORCE  # loads pydantic
 
     _, version = IN_FORCE.get()
     return _load_names(version)
@@ -57,7 +57,7 @@ def _list_names() -> dict[str, dict[str, str]]:
 
 @lru_cache(2)
 def _load_names(_version: str) -> dict[str, dict[str, str]]:
-    """Return the names of themes by id and language."""
+    """Return the names of all themes: by id, then by language."""
     from tasks.reading.judge.theme_file import CATEGORIES, IN_FORCE
 
     themes, _ = IN_FORCE.get()

@@ -1,6 +1,6 @@
-"""Texts for people in their language: the English text is the key of a gettext catalog (`app/locale`).
+"""Translate texts for people. The English text is the key in a gettext catalog (`app/locale`).
 
-The language belongs to the context: a command sets it once, the dashboard for each request.
+The current language is a context variable: a command sets it once, the dashboard sets it for each request.
 `make locale` collects the texts from the sources and compiles the catalogs.
 """
 
@@ -21,12 +21,12 @@ from tasks.domain.reasons import Explanation, from_document
 DOMAIN = "reviewloop"
 FOLDER = Path(__file__).parents[1] / "locale"
 LANGUAGES: Mapping[str, str] = {"en": "English", "zh": "中文"}
-"""Languages by code, each with its own name."""
+"""Names of the languages by code, each in its own language."""
 TAGS: Mapping[str, str] = {"en": "en", "zh": "zh-CN"}
-"""Languages by code, each as HTML names it."""
+"""Language tags of HTML by code."""
 
 _WORDS = frozenset({"cause", "causes", "failure", "kind", "lacks", "unit"})
-"""Parameters of reasons that are stored words, such as `forbidden`, or several with commas."""
+"""Parameters of reasons whose values are stored words such as `forbidden`, or lists of them with commas."""
 
 _language: ContextVar[str] = ContextVar("language", default="en")
 
@@ -35,21 +35,21 @@ def translate(text: str, /, **values: object) -> str:
     """Return a text in the current language.
 
     Args:
-        text: English, a literal in the source, so that `make locale` finds it. It may have names in braces.
-        values: values for the names. Reasons and errors among them are translated, too.
+        text: English text, a literal in the source so that `make locale` finds it. It may contain names in braces.
+        values: values for the names. Reasons and errors among the values are translated.
     """
     translated = _catalog(_language.get()).gettext(text) if text else ""
     return translated.format_map(_translate_values(values)) if values else translated
 
 
 def plural(one: str, many: str, n: int, /, **values: object) -> str:
-    """Return the form of a text for the number `n`, which is a value of it as well."""
+    """Return `one` or `many` in the current language, as the number `n` requires. `{n}` in the text shows it."""
     translated = _catalog(_language.get()).ngettext(one, many, n)
     return translated.format_map(_translate_values({"n": n, **values}))
 
 
 def describe(subject: object) -> str:
-    """Return the text of an error, message or reason in the current language. Another value gives `str(value)`."""
+    """Return an error, message or reason as text in the current language; `str(subject)` for any other value."""
     if isinstance(subject, Explanation):
         words = {
             name: ", ".join(map(translate, str(value).split(", ")))
@@ -63,9 +63,9 @@ def describe(subject: object) -> str:
 
 
 def describe_reason(detail: Mapping[str, Any]) -> str:
-    """Return the reason in the detail of an event in the current language.
+    """Return the reason in an event's detail as text in the current language.
 
-    Older versions stored a sentence, which stays English.
+    A sentence stored by an older version stays English.
     """
     return describe(from_document(detail["because"])) if "because" in detail else detail["why"]
 
@@ -76,7 +76,7 @@ def language() -> str:
 
 
 def use_language(code: str) -> None:
-    """Make a language current until another is.
+    """Set the current language until it is set again.
 
     Raises:
         InputError: there is no catalog of this language.
@@ -85,8 +85,8 @@ def use_language(code: str) -> None:
 
 
 @contextmanager
-def in_language(code: str) -> Iterator[None]:
-    """Make a language current for a block.
+def switch_language(code: str) -> Iterator[None]:
+    """Set the current language for a block.
 
     Raises:
         InputError: there is no catalog of this language.

@@ -1,1 +1,1 @@
-"""The dashboard, its API and its metrics: pages made on the server, for people who operate the loop."""
+"""The dashboard, its API and its metrics. Pages are rendered on the server."""

@@ -1,4 +1,4 @@
-"""The address of the dashboard: a socket bound to it, and what a browser calls it."""
+"""Addresses of the dashboard: sockets bound to them, and URLs for browsers."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ DEFAULT_PORT = 8787
 
 
 def split_public(address: str) -> tuple[str, str]:
-    """Split a public address: https://example.com/reviews/ is the origin https://example.com and the path /reviews."""
+    """Split a public address: https://example.com/reviews/ is origin https://example.com and path /reviews."""
     parts = urlsplit(address)
     return address and f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only programs of this machine reach an address."""
+    """Return True if only programs on this machine can reach an address."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -27,10 +27,10 @@ def is_loopback(host: str) -> bool:
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """A socket bound to an address. Port 0: any free one.
+    """Return a socket bound to an address. Port 0 chooses any free port.
 
     Raises:
-        InputError: it is taken, may not be used, or is none of this machine.
+        InputError: the address is taken, not allowed, or not an address of this machine.
     """
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -41,7 +41,7 @@ def listening(host: str, port: int) -> socket.socket:
 
 
 def listening_near(port: int) -> socket.socket:
-    """A socket of 127.0.0.1 bound to a port, or to any free one where that is taken."""
+    """Return a socket on 127.0.0.1 bound to a port, or to any free port if it is taken."""
     try:
         return listening("127.0.0.1", port)
     except InputError:
@@ -67,7 +67,7 @@ def _cannot_listen(host: str, port: int, error: OSError) -> InputError:
 
 
 def address_of(sock: socket.socket) -> str:
-    """The address at which a browser finds a socket."""
+    """Return the URL at which a browser reaches a socket."""
     host, port = sock.getsockname()[:2]
     named = {"0.0.0.0": socket.gethostname(), "::": socket.gethostname()}.get(host, host)
     return f"http://[{named}]:{port}/" if ":" in named else f"http://{named}:{port}/"

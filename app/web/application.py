@@ -1,4 +1,4 @@
-"""The dashboard as an ASGI application: pages, API, metrics, and what errors look like."""
+"""The dashboard as an ASGI application: pages, API, metrics and error pages."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def make_application(context: Context, hosts: Sequence[str], root_path: str) -> 
     """Return the application.
 
     Args:
-        root_path: below which a proxy shows it; empty: at the root of its server.
-        hosts: names that the Host header may have; "*": any.
+        root_path: path below which a proxy shows the dashboard; empty for the root.
+        hosts: accepted names in the Host header; "*" accepts any.
     """
     app = FastAPI(
         title="reviewloop",
@@ -105,7 +105,7 @@ def make_application(context: Context, hosts: Sequence[str], root_path: str) -> 
 
 
 def _list_names() -> set[str]:
-    """Return the first parts of all paths."""
+    """Return the first components of all paths."""
     paths = [getattr(route, "path", "") for page in _PAGES for route in page.router.routes]
     return {path.split("/")[1] for path in paths if path} | {"api", "static", "healthz", ""}
 
@@ -144,7 +144,7 @@ async def _wrong_input(request: Request, error: Exception) -> Response:
 
 
 async def _refuse_form(request: Request, status: int, why: str) -> Response:
-    """Answer with the page that has the form, as it was filled in, or with the reason alone if there is none."""
+    """Answer a refused form with its filled-in page and the reason; with the reason only if the form has no page."""
     show = find_page(request)
     if show is None:
         return _failure(request, status, why)

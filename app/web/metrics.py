@@ -1,4 +1,4 @@
-"""`/metrics`: what the store knows, for Prometheus. Numbers of all attempts come from the sums of the pairs."""
+"""`/metrics`: counts of the store for Prometheus. Counts of attempts are the sums over the pairs."""
 
 from __future__ import annotations
 
@@ -31,31 +31,31 @@ _PACE_S = 120.0
 
 @router.get("/metrics")
 def metrics(page: Here) -> Response:
-    """The metrics in Prometheus' text format."""
+    """Return the metrics in Prometheus' text format."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Kept(page.context.read("metrics", _read)))
     return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
 
 
 class _Kept(Collector):
-    """Metrics that were made already."""
+    """A collector that returns given metrics."""
 
     def __init__(self, families: list[Metric]) -> None:
         self._families = families
 
     def collect(self) -> Iterator[Metric]:
-        """The metrics."""
+        """Yield the metrics."""
         yield from self._families
 
 
 def _read(tx: Transaction) -> list[Metric]:
     return [
         _gauge("reviewloop_info", "Version of the dashboard that tells this.", {(VERSION,): 1.0}, "version"),
-        *_of_queues(tx),
-        *_of_pairs(pairs.list_pairs(tx)),
-        *_of_nodes(tx),
+        *_measure_queues(tx),
+        *_measure_pairs(pairs.list_pairs(tx)),
+        *_measure_nodes(tx),
         *_measure_hosts(tx),
-        *_of_scheduler(load_measurements(tx), tx.now),
+        *_measure_scheduler(load_measurements(tx), tx.now),
         _gauge(
             "reviewloop_alert",
             "1: an alert that is on.",
@@ -80,7 +80,7 @@ def _counter(name: str, said: str, values: Mapping[Any, float], *labels: str) ->
     return family
 
 
-def _of_queues(tx: Transaction) -> Iterator[Metric]:
+def _measure_queues(tx: Transaction) -> Iterator[Metric]:
     queues = transitions.count_queues(tx)
     yield _gauge(
         "reviewloop_subtasks",
@@ -122,7 +122,7 @@ def _of_queues(tx: Transaction) -> Iterator[Metric]:
     )
 
 
-def _of_pairs(rows: list[PairRow]) -> Iterator[Metric]:
+def _measure_pairs(rows: list[PairRow]) -> Iterator[Metric]:
     by_outcome: dict[tuple[str, ...], float] = {}
     for one in rows:
         others = one.attempts - one.failed - one.silent
@@ -160,7 +160,7 @@ _NODE_GAUGES: Sequence[tuple[str, str, Callable[[NodeRow], float]]] = (
 )
 
 
-def _of_nodes(tx: Transaction) -> Iterator[Metric]:
+def _measure_nodes(tx: Transaction) -> Iterator[Metric]:
     rows = nodes.list_nodes(tx)
     for name, said, value in _NODE_GAUGES:
         yield _gauge(
@@ -182,8 +182,8 @@ def _measure_hosts(tx: Transaction) -> Iterator[Metric]:
     )
 
 
-def _of_scheduler(kept: Measured | None, now: datetime) -> Iterator[Metric]:
-    """The measurements that a scheduler kept last; nothing before the first has run."""
+def _measure_scheduler(kept: Measured | None, now: datetime) -> Iterator[Metric]:
+    """Yield the last measurements of the scheduler; nothing before its first run."""
     if kept is None:
         return
     age_s = max(0.0, (now - kept.at).total_seconds())

@@ -1,4 +1,4 @@
-"""Serves the dashboard on a socket, with the tokens that its address needs and limits for its connections."""
+"""Serve the dashboard on a socket, with tokens if the address needs them, and with limits on connections."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from tasks.worker.pseudonyms import kept_key
 _START_S = 10.0
 _MAX_CONNECTIONS = 512
 _LIMITS_S = {"headers": 10.0, "body": 30.0, "reading": 30.0}
-"""Maximum time for each thing that a client has to do."""
+"""Maximum seconds for sending headers, sending a body and reading an answer, by name."""
 _log = logging.getLogger(__name__)
 
 
 class NotServing(ReviewloopError):
-    """The server did not come up."""
+    """The server did not start."""
 
 
 class LimitedProtocol(H11Protocol):
@@ -57,7 +57,7 @@ class LimitedProtocol(H11Protocol):
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Accept the connection, or end it."""
+        """Accept the connection, or close it at the limit."""
         super().connection_made(transport)
         if self._exceeds_limits():
             self.connections.discard(self)
@@ -76,7 +76,7 @@ class LimitedProtocol(H11Protocol):
         self._watch()
 
     def on_response_complete(self) -> None:
-        """Go on with the next request."""
+        """Continue with the next request."""
         super().on_response_complete()
         self._watch()
 
@@ -86,12 +86,12 @@ class LimitedProtocol(H11Protocol):
         self._watch()
 
     def resume_writing(self) -> None:
-        """Let the application go on."""
+        """Let the application continue."""
         super().resume_writing()
         self._watch()
 
     def _exceeds_limits(self) -> bool:
-        # At the limit itself uvicorn answers every request with 503, so the last place stays free.
+        # At its limit uvicorn answers every request with 503, so one connection fewer is accepted.
         limit = self.limit_concurrency or 0
         address = ip_address(self.client[0] if self.client else "::")
         if not any(address in ip_network(proxy) for proxy in self.config.forwarded_allow_ips):
@@ -120,15 +120,15 @@ class LimitedProtocol(H11Protocol):
             self.transport.abort()
 
 
-def with_tokens(settings: Settings, host: str) -> tuple[Settings, str]:
-    """Return the settings with tokens if other machines reach the address, and the operator's token if it was made.
+def add_tokens(settings: Settings, host: str) -> tuple[Settings, str]:
+    """Return the settings with tokens if other machines reach the address, and a newly made operator's token or "".
 
-    They also reach 127.0.0.1 if a proxy has a public address for it.
+    Other machines also reach 127.0.0.1 if a proxy has a public address for it.
 
-    Tokens that are not set are made at random, once, and kept in files of the keys folder.
+    Missing tokens are made at random once and stored in files in the keys folder.
 
     Raises:
-        InputError: a token can't be read or kept.
+        InputError: a token can't be read or stored.
     """
     public = urlsplit(settings.web_address).hostname or host
     is_ours = is_loopback(host) and is_loopback(public)
@@ -136,7 +136,7 @@ def with_tokens(settings: Settings, host: str) -> tuple[Settings, str]:
         return settings, ""
     folder = Path(settings.keys_folder)
     viewer, operator = (kept_key(folder / f"reviewloop.web-{role}") for role in Role)
-    own = settings.with_(
+    own = settings.replace(
         web_viewer=settings.web_viewer or token_hash(viewer),
         web_operator=settings.web_operator or token_hash(operator),
     )
@@ -146,13 +146,13 @@ def with_tokens(settings: Settings, host: str) -> tuple[Settings, str]:
 def make_server(
     settings: Settings, store: Store, sock: socket.socket, *, ahead: bool = False
 ) -> uvicorn.Server:
-    """The server of a store on a socket.
+    """Return the server for a store and a socket.
 
     Args:
-        ahead: read what is costly before the first visitor comes.
+        ahead: True to compute costly values before the first visitor comes.
 
     Raises:
-        InputError: other machines reach the address, and there are no tokens (`with_tokens` makes them).
+        InputError: other machines reach the address, and there are no tokens (`add_tokens` makes them).
         CatalogError: the catalog is wrong.
     """
     host = sock.getsockname()[0]
@@ -165,7 +165,7 @@ def make_server(
     context = Context(settings, store, catalog, HostCatalog(catalog), access)
     if ahead:
         warm_up(context)
-    # The other files of the process are the database's, uploads' and a crawl's.
+    # The other open files of the process belong to the database, uploads and a crawl.
     max_connections = min(_MAX_CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4)
     config = uvicorn.Config(
         make_application(context, _list_hosts(settings, host), find_root_path(settings)),
@@ -185,12 +185,12 @@ def make_server(
 
 
 def find_root_path(settings: Settings) -> str:
-    """Return the path below which a proxy shows the dashboard; empty at the root of its server."""
+    """Return the path below which a proxy shows the dashboard; empty for the root."""
     return settings.web_root_path or split_public(settings.web_address)[1]
 
 
 def _list_hosts(settings: Settings, host: str) -> list[str]:
-    """Return the names that the Host header may have. Without tokens or a public address these are only our own."""
+    """Return the accepted names in the Host header. Without tokens and public address, only our own are accepted."""
     public = urlsplit(settings.web_address).hostname
     if public is None and (settings.web_viewer or settings.web_operator):
         return ["*"]
@@ -199,7 +199,7 @@ def _list_hosts(settings: Settings, host: str) -> list[str]:
 
 
 def warm_up(context: Context) -> None:
-    """Make what is costly on a large store beside the start, so that the first visitor need not wait for it."""
+    """Compute values that are costly in a large store in the background, so that the first visitor need not wait."""
 
     def make() -> None:
         try:
@@ -213,7 +213,7 @@ def warm_up(context: Context) -> None:
 
 @contextmanager
 def serving(settings: Settings, store: Store, sock: socket.socket) -> Iterator[str]:
-    """Serve beside what this process does; gives the address."""
+    """Serve the dashboard in a thread while the block runs, and yield its address."""
     server = make_server(settings, store, sock)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]}, daemon=True)
     thread.start()

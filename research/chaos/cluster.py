@@ -21,7 +21,7 @@ from app.run.cluster.processes import Program
 from app.run.cluster.pulse import last_beat
 from app.run.cluster.servers import free_port
 from app.run.cluster.supervisor import Cluster
-from app.run.nodes import numbered_nodes
+from app.run.nodes import make_nodes
 from app.run.setting_fields import Settings
 from app.run.settings import as_environment
 from research.chaos.faults import BEATS, CONTROLS
@@ -55,12 +55,12 @@ class ChaosCluster:
         self._supervisor = cluster.supervisor
         self._proxy = proxy
         self._folder = folder
-        self._nodes = numbered_nodes(nodes, cluster.settings.slots, lab=True)
+        self._nodes = make_nodes(nodes, cluster.settings.slots, lab=True)
         self._frozen: dict[str, list[psutil.Process]] = {}
         self._programs: list[Program] = []
         self.node_names = tuple(node.name for node in self._nodes)
         self.lab = ("127.0.0.1", free_port())
-        self._settings = cluster.settings.with_(sites=str(folder / "sites.yaml"), lab=self.lab)
+        self._settings = cluster.settings.replace(sites=str(folder / "sites.yaml"), lab=self.lab)
 
     @property
     def redis_url(self) -> str:
@@ -166,7 +166,7 @@ class ChaosCluster:
         folder = self._proxy.postgres(name, DATABASE_LINK, database)
         redis = urlsplit(self._settings.redis_url)
         port = self._proxy.tcp(name, REDIS_LINK, f"{redis.hostname}:{redis.port}")
-        return self._settings.with_(
+        return self._settings.replace(
             database_url=self._settings.database_url.replace(database, folder),
             redis_url=redis._replace(netloc=f":{redis.password}@127.0.0.1:{port}").geturl(),
         )

@@ -67,7 +67,7 @@ def run(
     write_catalog(folder / "calm-sites.yaml", FAST_PER_S)
     # The environment is not read: only servers that this run starts are tried.
     with (
-        Cluster(Settings().with_(**SHORTENED), folder, say) as cluster,
+        Cluster(Settings().replace(**SHORTENED), folder, say) as cluster,
         tempfile.TemporaryDirectory(prefix="reviewloop-") as links,
         running_proxy(Path(links)) as proxy,
         open_store(cluster.settings) as store,

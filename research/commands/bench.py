@@ -11,7 +11,7 @@ import click
 
 from app.cli.help_texts import translate_help
 from app.cli.options import FILE, FOLDER, json_option
-from app.cli.output import print_json, printed, say, table
+from app.cli.output import make_console, print_json, say, table
 from app.run.version import ROOT
 from app.views.words import translate
 from research.bench import results
@@ -132,7 +132,7 @@ def all_benches(
         print_json({"benches": measured, "fallen": fallen})
     else:
         rows = [(name, *pair) for name, one in measured.items() for pair in one["ratios"].items()]
-        printed().print(table(("bench", "ratio", "value"), rows))
+        make_console().print(table(("bench", "ratio", "value"), rows))
     for line in fallen:
         say(f"fell: {line}", "red")
     if fallen or not measured:
@@ -148,7 +148,7 @@ def show(result: Mapping[str, Any], *, as_json: bool) -> None:
     for part in ("ratios",) if own else ("ratios", "figures"):
         rows = list(_flat(result[part]))
         long = any(isinstance(value, str) and len(value) > _LONG for _, value in rows)
-        printed().print(table((part, "value>" if long else "value"), rows))
+        make_console().print(table((part, "value>" if long else "value"), rows))
     for line in own or ():
         click.echo(line)
 

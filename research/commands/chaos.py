@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from app.cli.options import FOLDER, json_option
-from app.cli.output import print_json, printed, say
+from app.cli.output import make_console, print_json, say
 from splitter.errors import InputError
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def chaos(
 
 
 def _print(report: Report) -> None:
-    out = printed()
+    out = make_console()
     lines = [f"{violation['kind']}: {violation['message']}" for violation in report.violations]
     lines += report.differences
     lines += [

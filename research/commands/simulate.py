@@ -13,7 +13,7 @@ import click
 from rich.text import Text
 
 from app.cli.options import FILE, json_option, settings_of, store_there
-from app.cli.output import Cell, print_json, printed, say, table
+from app.cli.output import Cell, make_console, print_json, say, table
 from app.views.durations import seconds
 from splitter.errors import InputError
 
@@ -153,7 +153,7 @@ def _print(done: Mapping[str, Sequence[SimulatedRun]], seeds: Sequence[int]) -> 
         [name, *(_spread(runs, of, show) for of, show in _COLUMNS.values())] for name, runs in done.items()
     ]
     several = f"Mean of seeds {', '.join(map(str, seeds))}; below it the lowest and the highest."
-    out = printed()
+    out = make_console()
     out.print(table(("strategy", *_COLUMNS), rows, caption=several if len(seeds) > 1 else ""))
     found = [one.pages_found for runs in done.values() for one in runs]
     out.print(

@@ -1,4 +1,4 @@
-"""Reasons that people read, as data with parameters. A sentence is made only when it is printed."""
+"""Reasons for people, stored as data with parameters. Their sentences are made only for output."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Value = str | int | float
 
 
 class Reason(StrEnum):
-    """Reasons, each with its English sentence. The names in braces are its parameters."""
+    """Reasons, each with its English sentence. Names in braces are parameters."""
 
     sentence: str
 
     def __new__(cls, value: str, sentence: str) -> Reason:
-        """Make a member of its stored text and its sentence."""
+        """Make a member with its stored text and its sentence."""
         reason = str.__new__(cls, value)
         reason._value_ = value
         reason.sentence = sentence
@@ -204,7 +204,7 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A reason with its parameters: plain JSON values by name."""
+    """A reason with its parameters, which are JSON values by name."""
 
     reason: Reason
     parameters: Mapping[str, Value]
@@ -214,7 +214,7 @@ class Explanation:
         return self.reason.sentence.format_map(self.parameters)
 
     def __hash__(self) -> int:
-        """Return a hash that equal explanations share."""
+        """Return a hash that is equal for equal explanations."""
         return hash((self.reason, frozenset(self.parameters.items())))
 
 
@@ -222,7 +222,7 @@ def because(reason: Reason, **parameters: Value) -> Explanation:
     """Return a reason with its parameters.
 
     Raises:
-        TypeError: these are not the parameters of this reason.
+        TypeError: the parameters are not those of this reason.
     """
     if parameters.keys() != parameter_names(reason):
         raise TypeError(f"{reason} takes {sorted(parameter_names(reason))}, not {sorted(parameters)}")
@@ -236,15 +236,15 @@ def parameter_names(reason: Reason) -> frozenset[str]:
 
 
 def as_document(explanation: Explanation) -> dict[str, Any]:
-    """Return an explanation as it is stored and printed."""
+    """Return an explanation as the JSON object that is stored and printed."""
     return {"reason": explanation.reason.value, "parameters": dict(explanation.parameters)}
 
 
 def from_document(stored: str | Mapping[str, Any]) -> Explanation:
-    """Return a stored explanation; one that this version does not know is `OTHER`.
+    """Return a stored explanation. One that this version does not know becomes `OTHER`.
 
     Args:
-        stored: as `as_document` returns it, or its JSON.
+        stored: the result of `as_document`, or its JSON.
     """
     told = json.loads(stored) if isinstance(stored, str) else stored
     try:
@@ -257,7 +257,7 @@ _BY_NAME = {reason.value: reason for reason in Reason}
 
 
 def with_sentences(detail: Any) -> Any:
-    """Return the detail of an event with the sentence of each explanation in it, as `why` next to `because`."""
+    """Return an event's detail with sentences added: `why` next to each `because`."""
     if isinstance(detail, list):
         return [with_sentences(one) for one in detail]
     if not isinstance(detail, Mapping):

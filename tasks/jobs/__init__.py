@@ -1,1 +1,1 @@
-"""The jobs of the loop: load, decide, apply. Thin, and the same for both runners."""
+"""The jobs of the loop. Each loads facts, lets a strategy decide, and applies the decision. Both runners use them."""

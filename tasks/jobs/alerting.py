@@ -1,4 +1,4 @@
-"""The sweep `alerts`: finds out which alerts are on, and has people told. It sends outside of every transaction."""
+"""The sweep `alerts`: find present alerts, and send messages about them. It sends outside of transactions."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class SendOutcome:
     """The outcome of a message.
 
     Attributes:
-        told: somebody got it.
-        trouble: who did not, and why.
+        told: True if a receiver got it.
+        trouble: the receivers that did not get it, with the reasons.
     """
 
     told: bool
@@ -44,14 +44,14 @@ class SendOutcome:
 
 
 SendAlerts = Callable[[Sequence[AlertRow], datetime], SendOutcome]
-"""Sends one message of alerts that came on and that are over; it takes a bounded time."""
+"""Function that sends one message about new and ended alerts within a bounded time."""
 
 
 class Alerting:
-    """The sweep, with the time since which this process looks.
+    """The sweep. It remembers when this process began to look.
 
     Args:
-        engines: names of the engines, by host.
+        engines: names of engines by host.
     """
 
     def __init__(self, rules: AlertRules, engines: Mapping[str, str], tell: SendAlerts) -> None:
@@ -61,7 +61,7 @@ class Alerting:
         self._looking_since: datetime | None = None
 
     def look(self, write: Callable[[Operation[Any]], Any]) -> None:
-        """Look once, and tell what is new: each alert once when it comes on, and once when it is over.
+        """Look once, and send messages about changes: one when an alert begins, and one when it ends.
 
         Args:
             write: runs an operation in a transaction and waits until it is committed (not on an event loop).
@@ -83,7 +83,7 @@ class Alerting:
 def find_facts(
     tx: Transaction, rules: AlertRules, looking_since: datetime, engines: Mapping[str, str]
 ) -> AlertFacts:
-    """Return the facts that the rules look at; every query is bounded, or answered from an index.
+    """Return the facts that the rules need. Every query is bounded or uses an index.
 
     Args:
         engines: names of the engines, by host.
@@ -102,7 +102,7 @@ def find_facts(
 
 
 def _list_rises(tx: Transaction) -> list[RisingTheme]:
-    """Return the rises as the sweep `rises` found them last."""
+    """Return the rises that the sweep `rises` found last."""
     return [
         RisingTheme(
             product=one["product"],
@@ -117,7 +117,7 @@ def _list_rises(tx: Transaction) -> list[RisingTheme]:
 
 
 def _find_refusals(tx: Transaction, engines: Mapping[str, str]) -> list[Refusal]:
-    """Return the engines whose breakers are not closed; one whose rest was over a day ago is no news."""
+    """Return the engines whose breakers are not closed, except those whose rest ended over a day ago."""
     found: dict[str, list[Breaker]] = {}
     for one in hosts.list_rests(tx):
         if one.host in engines and one.until > tx.now - GONE:

@@ -24,16 +24,16 @@ from tasks.scheduling.recall import RecallSettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopSettings:
-    """Settings of the loop; what can be switched off is for comparing (docs/benchmarks.md).
+    """Settings of the loop. Parts are switched off only for comparisons (docs/benchmarks.md).
 
     Attributes:
         allocation: name in `tasks.jobs.strategies.ALLOCATION`.
-        modification: False: every attempt gets the site's default quota and budget, and none ends early.
-        only_sites: sites that are crawled; empty: all.
-        wait_limit: most subtasks let into WAIT (`tasks.scheduling.admission`); the others stay in PRIORITY, where a
-            late urgent one overtakes them.
-        lease_batch: most leases in one message to a node.
-        keep_log: how long after its end the event log of a subtask is kept; None: for ever.
+        modification: False gives every attempt the site's default quota and budget, and ends none early.
+        only_sites: sites that are crawled; empty for all.
+        wait_limit: maximum number of subtasks in WAIT (`tasks.scheduling.admission`). Others stay in PRIORITY, where
+            later urgent subtasks overtake them.
+        lease_batch: maximum number of leases in one message to a node.
+        keep_log: time that the event log of a settled subtask is stored; `None` for ever.
     """
 
     allocation: str = "feedback"
@@ -48,11 +48,11 @@ class LoopSettings:
 
     @property
     def uses_run_times(self) -> bool:
-        """Whether the strategy decides by run times of nodes that a network learns."""
+        """True if the strategy uses run times of nodes that a network learns."""
         return self.allocation == "balance"
 
     def strategy(self, distances: Distances | None, run_times: Mapping[str, Curve]) -> AllocationStrategy:
-        """A new allocation strategy, by these settings, with these distances and run times of nodes."""
+        """Return a new allocation strategy with these distances and run times of nodes."""
         return ALLOCATION[self.allocation](
             replace(self.allocating, distances=distances, run_times=run_times, floors=self.modification)
         )
@@ -60,14 +60,14 @@ class LoopSettings:
 
 @dataclass(frozen=True)
 class Context:
-    """The context of every sweep, besides a connection and the time.
+    """The context that all sweeps share.
 
     Attributes:
         catalog: sites and engines in force.
-        settings: of the loop.
+        settings: settings of the loop.
         hosts: limits and engines of hosts.
         rng: the only source of chance.
-        state: what the scheduler keeps between sweeps.
+        state: the scheduler's state between sweeps.
     """
 
     catalog: Catalog
@@ -78,26 +78,26 @@ class Context:
 
     @cached_property
     def host_names(self) -> frozenset[str]:
-        """Every host of the catalog: engines' and sites'."""
+        """All hosts of the catalog's engines and sites."""
         return frozenset(host for site in self.catalog.sites for host in self.hosts_of(site))
 
     @cached_property
     def left_out(self) -> frozenset[str]:
-        """Sites of the catalog that no node crawls, by the settings."""
+        """Sites of the catalog that the settings leave out."""
         only = self.settings.only_sites
         return frozenset(self.catalog.sites) - only if only else frozenset()
 
     @cached_property
     def most_waiting(self) -> int:
-        """The most subtasks in WAIT that a decision looks at."""
+        """Maximum number of subtasks in WAIT that a decision considers."""
         return bound(self.settings.wait_limit, len(self.catalog.sites))
 
     @cached_property
     def entries(self) -> dict[str, str]:
-        """By site, the hash of its entry in the catalog."""
+        """Hashes of the catalog's entries by site."""
         return entries_of(self.catalog)
 
     @property
     def hosts_of(self) -> Callable[[str], tuple[str, str]]:
-        """(engine's host, site's host) of a site; a site that left the catalog has only itself."""
+        """Return a function from a site to (engine's host, site's host). A site outside the catalog has only itself."""
         return self.hosts.of_site

@@ -1,7 +1,7 @@
-"""Reads the date texts of stored records again, for a store that an older version filled.
+"""Read the date texts of stored records again, for a store filled by an older version.
 
-A stored day keeps what was read when its page was fetched. Dates that a newer version reads in another way get another
-day, or none. Imported pages keep the days that a person gave them.
+A stored day is the one that was read when its page was fetched. If this version reads a date differently, the record
+gets another day, or none. Imported pages keep the days that a person gave them.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from tasks.store.content.links import JudgedPage, StoredPage, StoredRecord
 from tasks.store.content.reviews import date_columns
 
 MOST_CHANGES = 1000
-"""Changed days that are listed one by one; all are counted."""
+"""Maximum number of listed changes; all are counted."""
 _NEAR = timedelta(hours=1)
-"""How long before its storing a page was fetched, at most: relative dates count from then."""
+"""Maximum time between fetching and storing a page. Relative dates are counted from the fetch."""
 _LATER = timedelta(days=30)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayChange:
-    """Another date of a record; `None` if it had none, or has none any more.
+    """A changed date of a record; `None` for no date.
 
     Attributes:
-        before, after: moments.
-        day_before, day_after: the days they are in the zone of the site, or in the one that the page names.
+        before, after: the old and the new moment.
+        day_before, day_after: their days in the zone of the site, or in the zone that the page names.
     """
 
     page: int
@@ -46,12 +46,12 @@ class DatesRead:
     """The outcome of reading stored dates again.
 
     Attributes:
-        to_do: pages there were at the beginning.
-        pages: number of pages that were looked at.
+        to_do: number of pages at the beginning.
+        pages: number of pages read.
         dates: number of their records with a date text.
-        imported: pages that came by an import, whose days stay.
-        moved, found, lost: records that have another day, one for the first time, and none any more.
-        changes: the first `MOST_CHANGES` of these.
+        imported: number of imported pages, whose days stay.
+        moved, found, lost: number of records with another day, with a day for the first time, and without a day now.
+        changes: the first `MOST_CHANGES` changes.
     """
 
     to_do: int = 0
@@ -113,10 +113,10 @@ def read_again(catalog: Catalog, page: StoredPage) -> JudgedPage:
 
 
 def _day(record: StoredRecord, texts: str, now: datetime) -> datetime | None:
-    """Return the day of a record: the stored one if its text can mean that, else the likeliest one.
+    """Return the day of a record: the stored day if the text can mean it, else the likeliest day.
 
     Args:
-        texts: all date texts of the page, which may show whether days stand before months.
+        texts: all date texts of the page. They may show if days come before months.
     """
     text, stored = record.date_text, record.published_at
     readings = list_readings(text, texts, now)

@@ -1,4 +1,4 @@
-"""Judges stored pages: whose voice each review is, and whether its page is about the products it was found for.
+"""Judge stored pages: the voice of each review, and if a page is about the products it was found for.
 
 `judge` judges all pages batch by batch, in the order of their numbers, with a mark in the store: if it is interrupted,
 the next one continues there. `judge_links` is the sweep that judges the pages that have a link without a verdict.
@@ -31,18 +31,18 @@ from tasks.store.sql.writer import Operation
 log = logging.getLogger("reviewloop.judging")
 
 BATCH = 50
-"""Pages of a transaction."""
+"""Number of pages in one transaction."""
 MOST_CHANGES = 1000
-"""Changed verdicts that are told one by one; all are counted."""
+"""Maximum number of listed changes of verdicts; all are counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """Another verdict on a page for a product.
+    """A changed verdict on a page for a product.
 
     Attributes:
-        missing: words that a page about another product lacks.
-        reviews: how many it has.
+        missing: words of the product that the page lacks.
+        reviews: number of reviews on the page.
     """
 
     page: int
@@ -59,13 +59,13 @@ class Judged:
     """The outcome of judging.
 
     Attributes:
-        to_do: pages there were at the beginning.
-        pages, reviews: that were looked at.
-        voices: reviews by (voice before, voice now), of those that were looked at; None: not judged.
-        taken_in: refused records that are stored as reviews now.
-        left_out, taken_back: reviews whose page is no more, or is again, about a product; for each product.
-        changes: the first `MOST_CHANGES` of these.
-        of_unknown_sites: pages that keep their verdicts, as their sites are not in the catalog.
+        to_do: number of pages at the beginning.
+        pages, reviews: number of judged pages and reviews.
+        voices: number of reviews by (voice before, voice now); `None` stands for no judgement.
+        taken_in: number of refused records that are stored as reviews now.
+        left_out, taken_back: number of (review, product) whose page is no longer, or is again, about the product.
+        changes: the first `MOST_CHANGES` changes of verdicts.
+        of_unknown_sites: number of pages that keep their verdicts because their sites are not in the catalog.
     """
 
     to_do: int = 0
@@ -125,8 +125,8 @@ class Pass:
     Attributes:
         mark: name of the mark in the store, at most 40 characters.
         product_id: only pages found for this product.
-        again: the mark is taken away at the end, so that the next one begins from the beginning.
-        dry_run: nothing is stored, the mark neither.
+        again: True to remove the mark at the end, so that the next pass begins at the first page.
+        dry_run: True to store nothing, not even the mark.
     """
 
     mark: str
@@ -195,7 +195,7 @@ def judge_links(
     of_page: Callable[[StoredPage], JudgedPage],
     goes_on: Callable[[], bool],
 ) -> None:
-    """Judge the pages that have a link without a verdict, each once: the next sweep takes what changed meanwhile.
+    """Judge each page that has a link without a verdict. The next sweep judges links that come meanwhile.
 
     Args:
         write: runs an operation in a transaction and waits until it is committed.
@@ -294,7 +294,7 @@ def _judge_links_of(catalog: Catalog, page: StoredPage) -> JudgedPage:
     site = catalog.sites.get(page.row.site)
     if page.row.source is None and site is not None and site.judge:
         return _verdicts(page, main_text=catalog.rules_of(page.row.site).main_text)
-    # What is not judged is about the products that it was found for.
+    # A page that is not judged counts as about the products that it was found for.
     decided = _decide_open_links(page, Verdict.REVIEW)
     return JudgedPage(
         page=page,

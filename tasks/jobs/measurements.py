@@ -17,10 +17,10 @@ _NAME = "scheduler"
 
 @dataclass(slots=True)
 class SweepTimes:
-    """How often a sweep ran, and for how long, without its commit.
+    """Number and duration of a sweep's runs, without their commits.
 
     Attributes:
-        longest_s: since the times were stored last.
+        longest_s: longest run since the times were last stored, in seconds.
     """
 
     count: int = 0
@@ -28,7 +28,7 @@ class SweepTimes:
     longest_s: float = 0.0
 
     def add(self, seconds: float) -> None:
-        """Add a run of `seconds`."""
+        """Add a run that took `seconds`."""
         self.count += 1
         self.seconds += seconds
         self.longest_s = max(self.longest_s, seconds)
@@ -39,8 +39,8 @@ class Measured:
     """The measurements that a scheduler stored last.
 
     Attributes:
-        sweeps: by name, since its process began.
-        grants: by host, of those that don't grant all of their limits.
+        sweeps: times of the sweeps by name, since the process began.
+        grants: grants by host, for hosts that grant less than their limits.
     """
 
     at: datetime
@@ -78,7 +78,7 @@ def _grants(share: float, next_s: float, addresses: Mapping[str, Mapping[str, fl
 
 
 def load_of(row: NodeRow, now: datetime, rule: BufferRule) -> NodeLoad:
-    """Return the load of a node, by its leases and its last heartbeat."""
+    """Return the load of a node from its leases and its last heartbeat."""
     idle = min(row.idle, row.running)
     waited_s = (now - row.waits_since).total_seconds() if row.waits_since is not None else 0.0
     rate = start_rate(row.slots, row.running - idle, row.attempts_per_s, waited_s)

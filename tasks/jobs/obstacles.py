@@ -1,4 +1,4 @@
-"""Why a site can't be asked now: pure, from what is known of names, engines of one's own, sign-ins and robots.txt."""
+"""Decide which sites can't be asked now and why, from facts about names, own engines, sign-ins and robots.txt."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class ObstacleKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Obstacle:
-    """Why a site can't be asked, and what mends it.
+    """The reason why a site can't be asked, and the remedy.
 
     Attributes:
-        because: the same for all sites that one mend helps.
-        mend: a command, or what to set; `None` if nothing helps.
+        because: the reason, equal for all sites with the same remedy.
+        mend: a command, or a setting; `None` if there is no remedy.
     """
 
     kind: ObstacleKind
@@ -40,7 +40,7 @@ class Obstacle:
 
     @property
     def why(self) -> Message:
-        """The reason's sentence."""
+        """The sentence of the reason."""
         return Message("{because}", because=self.because)
 
 
@@ -57,10 +57,10 @@ class Reachability:
     """Facts found out before the first request.
 
     Attributes:
-        names: hosts that were looked up.
-        engines: engines that can't be asked, and why.
-        browser: what this machine lacks for pages made by script, and what mends it; None: nothing.
-        sign_ins: sites and engines that ask to sign in and nobody has signed in to, with the variables to set.
+        names: results of name look-ups by host.
+        engines: engines that can't be asked, with the reason.
+        browser: the obstacle to pages made by scripts on this machine; `None` if there is none.
+        sign_ins: sites and engines that need a sign-in without credentials, with the variables to set.
     """
 
     names: Mapping[str, NameState] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class Reachability:
 
     @property
     def offline(self) -> bool:
-        """True where names were looked up and none is known: it is about this machine, not about the sites."""
+        """True if no name could be resolved: then this machine has no network."""
         return bool(self.names) and NameState.KNOWN not in self.names.values()
 
 
@@ -85,7 +85,7 @@ _CHECK = Message("reviewloop sites check")
 
 
 def obstacles(catalog: Catalog, found: Reachability) -> dict[str, tuple[Obstacle, ...]]:
-    """The sites of the catalog that can't be asked, in its order, with all that is in their way."""
+    """Return the sites that can't be asked, in the catalog's order, with all their obstacles."""
     seen = ((site, tuple(_obstacles(catalog, site, found))) for site in catalog.sites)
     return {site: those for site, those in seen if those}
 
@@ -115,7 +115,7 @@ def _obstacles(catalog: Catalog, site: str, found: Reachability) -> Iterator[Obs
 
 
 def hosts_of(catalog: Catalog, site: str) -> tuple[str, ...]:
-    """The hosts whose names a site needs: its engine's, and its own where its pages are fetched there."""
+    """Return the hosts that a site needs: its engine's, and its own if pages are fetched there."""
     engine = catalog.engine_of(site)
     host = (urlsplit(engine.url).hostname or "").lower()
     return (host,) if engine.inline else (host, site)

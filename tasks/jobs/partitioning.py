@@ -1,4 +1,4 @@
-"""The search URLs of queries, and the queries that replace those with too many hits, or with none (part of `wake`)."""
+"""Make search URLs of queries, and replace queries with too many hits or none (part of `wake`)."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Refinements:
 
     Attributes:
         begin: first chunks (partition, number) of new partitions, to be released.
-        stop: chunks (partition, number) that nothing follows, though they showed that there is more.
-        details: by woken subtask, what its event says: ``split``, ``relaxed`` or ``full``, and why.
+        stop: chunks (partition, number) without a following one, although they showed that there are more hits.
+        details: details of the event by woken subtask: ``split``, ``relaxed`` or ``full``, with the reason.
     """
 
     begin: list[ChunkKey] = field(default_factory=list)
@@ -37,16 +37,16 @@ class Refinements:
 
 
 def search_urls(catalog: Catalog, query: TaskQuery, pages: Sequence[int]) -> list[str]:
-    """Return the search URLs of a query's result pages, by their numbers from 1 on.
+    """Return the search URLs of a query's result pages, given their numbers from 1.
 
     Raises:
-        KeyError: its site has left the catalog.
+        KeyError: the site has left the catalog.
     """
     engine = catalog.engine_of(query.site)
     if engine.discover == "list":
         sets = ProductQuery("", query.words, query.aliases).keyword_sets
         return [list_url(engine, sets, page) for page in pages]
-    # If an engine can't restrict a search any more, these are the pages of the whole query, which were asked before.
+    # If an engine can no longer restrict a search, these pages belong to the whole query, which was asked before.
     span = query.span if engine.times is not None else None
     return [search_url(engine, query.keywords, site=query.site, page=page, span=span) for page in pages]
 
@@ -54,10 +54,10 @@ def search_urls(catalog: Catalog, query: TaskQuery, pages: Sequence[int]) -> lis
 def refine(
     tx: Transaction, context: Context, woken: Sequence[SleepingSubtask], partitions: dict[int, TaskQuery]
 ) -> Refinements:
-    """Decide what becomes of the partitions of these subtasks, and make those that take their place, once each.
+    """Decide the next step for the partitions of these subtasks, and make the partitions that replace them.
 
     Args:
-        partitions: of these subtasks, by id; those that change are replaced.
+        partitions: partitions of these subtasks by id; changed ones are replaced in it.
     """
     done = Refinements()
     for view in woken:
@@ -74,7 +74,7 @@ def refine(
 
 
 def _engine(context: Context, site: str) -> Engine | None:
-    """Return the engine of a site; None if its queries can't be changed: it left the catalog, or is a list."""
+    """Return the engine of a site; `None` if the site left the catalog or is a list, whose queries can't be changed."""
     catalog = context.catalog
     engine = catalog.engine_of(site) if site in catalog.sites else None
     return engine if engine is not None and engine.discover == "search" else None

@@ -1,4 +1,4 @@
-"""Makes tasks of virtual tasks: finds the sites that may be asked, and the queries for each."""
+"""Make the tasks of virtual tasks: find the sites that may be asked, and the queries for each."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _BATCH = 200
 
 @dataclass(frozen=True, slots=True)
 class Permission:
-    """Whether robots.txt lets a site be crawled.
+    """The decision if robots.txt permits to crawl a site.
 
     Attributes:
         state: "permitted", "not permitted" or "unknown" (no host answered: the crawl will show it).
@@ -42,12 +42,12 @@ class Permission:
 
 
 def addresses(catalog: Catalog, site: str) -> tuple[str, str]:
-    """Return the two addresses whose robots.txt decides about a site: its engine's search, and its own front page."""
+    """Return the two addresses whose robots.txt matter for a site: its engine's search, and its own front page."""
     return catalog.engine_of(site).url, f"http://{site}/"
 
 
 def permission(catalog: Catalog, site: str, rules: Mapping[str, RobotsRules], agent: str) -> Permission:
-    """Decide about a site from the robots.txt of both hosts (by `addresses`); one not asked is missing."""
+    """Decide about a site from the robots.txt files by address (see `addresses`). One that was not asked is missing."""
     unknown = []
     robots = catalog.engine_of(site).robots, catalog.sites[site].robots
     for url, decision in zip(addresses(catalog, site), robots, strict=True):
@@ -78,14 +78,15 @@ async def plan(
     *,
     late: bool = False,
 ) -> int:
-    """Make the tasks of every virtual task that has none; returns how many.
+    """Make the tasks of every virtual task that has none, and return their number.
 
-    Sites that can't be asked, or that robots.txt refuses, get no task: they are noted. Virtual tasks that come while
-    this runs wait for its next run.
+    Sites that can't be asked or that robots.txt refuses get no task and are recorded. Virtual tasks that come
+    meanwhile wait for the next run.
 
     Args:
-        unasked: the sites that can't be asked now, and why; may take seconds, and is called in a thread.
-        late: also make tasks on sites noted earlier that can be asked now.
+        unasked: returns the sites that can't be asked now, with the reasons. It may take seconds and is called in a
+            thread.
+        late: True to also make tasks at recorded sites that can be asked now.
     """
     wanted = await writer.run(lambda tx: tasks.list_unplanned(tx, _BATCH))
     noted = await writer.run(lambda tx: tasks.list_late_sites(tx)) if late else []
@@ -108,7 +109,7 @@ async def plan(
 
 
 def _wanted(catalog: Catalog, virtual_tasks: Sequence[VirtualTask]) -> set[str]:
-    """Return the sites at which any of these virtual tasks is planned."""
+    """Return the sites of these virtual tasks."""
     return {site for one in virtual_tasks for site in catalog.sites_for(one.sites, one.category)}
 
 
@@ -138,7 +139,7 @@ def _plan_late(tx: Transaction, *, catalog: Catalog, askable: tuple[str, ...]) -
 async def _refused(
     catalog: Catalog, sites: Sequence[str], robots_of: RobotsOf, agent: str
 ) -> dict[str, tuple[str, Explanation]]:
-    """Return the sites that robots.txt refuses, with the kind of obstacle and why."""
+    """Return the sites that robots.txt refuses, with the kind of obstacle and the reason."""
     urls = sorted({url for site in sites for url in addresses(catalog, site)})
     answers = await asyncio.gather(*(robots_of(url) for url in urls))
     rules = dict(zip(urls, answers, strict=True))
@@ -151,7 +152,7 @@ async def _refused(
 
 
 def planned_tasks(catalog: Catalog, wanted: VirtualTask, sites: tuple[str, ...]) -> list[NewTask]:
-    """Return one task a site, with a partition for each keyword set that gives search URLs of its own."""
+    """Return one task per site, with a partition for each keyword set that gives different search URLs."""
     query = ProductQuery(wanted.product, wanted.keywords, wanted.aliases)
     asked = SearchScope(catalog, sites, pages=wanted.pages)
     planned = []

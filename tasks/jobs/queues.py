@@ -1,4 +1,4 @@
-"""The queues of the messages, and how long a message holds; without Celery, for who only names them."""
+"""Names of the message queues, and the expiry of messages. This module does not import Celery."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Sequence
 CONTROL = "control"
 CRAWL_PREFIX = "crawl."
 CLOCKS_S = 30.0
-"""How far the clocks of the machines may lie apart."""
+"""Maximum difference between the clocks of the machines, in seconds."""
 
 
 def crawl_queue(node: str) -> str:
-    """The queue of a node."""
+    """Return the name of a node's queue."""
     return CRAWL_PREFIX + node
 
 
 def node_of(queues: Sequence[str]) -> str | None:
-    """The node whose queue is among these; None if there is none.
+    """Return the node whose queue is among these; `None` if there is none.
 
     Raises:
-        ValueError: there are several: a process is one node.
+        ValueError: there are several, but a process is one node.
     """
     nodes = sorted(queue.removeprefix(CRAWL_PREFIX) for queue in queues if queue.startswith(CRAWL_PREFIX))
     if len(nodes) > 1:

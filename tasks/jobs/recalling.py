@@ -1,4 +1,4 @@
-"""The sweep `recall`: leases that ran out are taken back, and what failed goes to another node or to a person."""
+"""The sweep `recall`: take back expired leases, and send failed subtasks to another node or to a person."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _BATCH = 1000
 
 
 def recall(tx: Transaction, context: Context) -> None:
-    """Take back leases that ran out, then decide on every failed subtask: to another node, or to a person."""
+    """Take back expired leases, then send every failed subtask to another node or to a person."""
     silent_after = timedelta(seconds=context.settings.buffer.silent_after_s)
-    # A turn under way while a node stops may give it leases that nobody is there to give back.
+    # A turn that runs while a node stops may give it leases that the node can't give back.
     late = dict.fromkeys(leases.list_unstarted(tx, None), because(Reason.NODE_STOPPED))
     silent: dict[Lease, FailureReason] = {}
     overdue = leases.list_overdue(tx, _BATCH)
@@ -66,10 +66,10 @@ def recall(tx: Transaction, context: Context) -> None:
 
 
 def _of_dead_hosts(tx: Transaction, context: Context, failed: Collection[str]) -> dict[str, str]:
-    """Sites whose host answers no live node of their kind, with that host.
+    """Return the sites whose host answers no live node of their kind, with that host.
 
     Args:
-        failed: sites of which something failed because a host did not answer: only their hosts are looked at.
+        failed: sites with subtasks that failed because a host did not answer. Only their hosts are checked.
     """
     names = {host for site in failed for host in context.hosts_of(site)}
     unanswered = {(one.host, one.node): one.unanswered for one in hosts.list_rests(tx)}
@@ -78,7 +78,7 @@ def _of_dead_hosts(tx: Transaction, context: Context, failed: Collection[str]) -
     for name in context.catalog.sites:
         kind = context.catalog.kind_of(name)
         able = [node.name for node in live if kind in node.kinds]
-        # The site's own host last: what needs the engine's needs it, too.
+        # The site's own host comes last: subtasks that need the engine's host also need it.
         for host in [one for one in context.hosts_of(name) if one in names]:
             times = [unanswered.get((host, node), 0) for node in able]
             if answers_nobody(times, context.settings.recall):
@@ -107,6 +107,6 @@ def _given_up(view: snapshot.FailedFacts, decision: ToManual) -> Move:
 
 
 def answers_others(context: Context, site: str) -> bool:
-    """Whether each host of the site answers some address well: what failed at another address is not the host's."""
+    """Return True if each host of the site answers some address: then a failure at another one is not the host's."""
     grants = context.state.grants
     return all(host in grants and grants[host].answers_well for host in context.hosts_of(site))

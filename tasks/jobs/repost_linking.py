@@ -1,4 +1,4 @@
-"""The sweep that links reposts to their originals, in small steps, off the hot path. No review is dropped.
+"""The sweep that links reposts to their originals in small steps. No review is dropped.
 
 A review is compared with those before it that are no reposts themselves. Texts of two authors are reposts only if they
 are long (`tasks.reading.copies.copy_key`). A step is `find`, which only reads and
@@ -21,9 +21,9 @@ from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import Operation
 
 COMPARED_AT_ONCE = 200
-"""Reviews of a step. Their bands are 2 to 3 ms of work in a transaction that SQLite's other writers wait for."""
+"""Number of reviews in a step. Storing their bands takes 2 to 3 ms, for which SQLite's other writers wait."""
 SHARE_S = 0.125
-"""CPU seconds of comparing in one sweep, every 5 s: with the writing about 3 % of a core. A crawl needs the rest."""
+"""CPU seconds of comparing in one sweep, which runs every 5 s: with writing, about 3 % of a core."""
 # Earlier reviews a text is compared with: those that share most bands. Bounds the work for stock phrases.
 _MOST_CANDIDATES = 5
 # Reviews in one band; more say that the band is a stock phrase, and the other bands decide.
@@ -36,7 +36,7 @@ class _Text(NamedTuple):
     """A review as it is compared.
 
     Attributes:
-        writer: what identifies its author; `None`: nobody in particular.
+        writer: key of the author; `None` if the name identifies no person.
         bands: those for texts of every author if it is long, and those for texts of its author if one of the two
             texts may be short.
     """
@@ -59,7 +59,7 @@ def link_reposts(
 ) -> int:
     """Link the next reviews whose text is nearly an earlier one's, until `share_s` is used or there are no more.
 
-    It ends too where another scheduler took the same step: that one goes on.
+    It also ends if another scheduler took the same step, and leaves the work to that one.
 
     Args:
         store: to read from.
@@ -68,7 +68,7 @@ def link_reposts(
         share_s: CPU seconds to use.
 
     Returns:
-        How many reviews were looked at.
+        Number of compared reviews.
     """
     end_s = cpu_s() + share_s
     looked = 0
@@ -87,10 +87,10 @@ def find(tx: Transaction, most: int) -> reposts.Step | None:
     If several earlier texts are near enough it is the nearest, of equally near ones the earliest.
 
     Args:
-        most: reviews to look at.
+        most: maximum number of reviews to compare.
 
     Returns:
-        None where there are no more for now.
+        The step; `None` if there are no further reviews now.
     """
     after = reposts.mark(tx)
     rows = reposts.following(tx, after, most)
@@ -115,7 +115,7 @@ def find(tx: Transaction, most: int) -> reposts.Step | None:
 
 
 def compare_again(tx: Transaction, numbers: Collection[int]) -> None:
-    """Link reviews that are no reposts any more to other originals, or make them originals."""
+    """Link reviews that are no longer reposts to other originals, or make them originals."""
     ordered = sorted(numbers)
     for at in range(0, len(ordered), COMPARED_AT_ONCE):
         some = ordered[at : at + COMPARED_AT_ONCE]
@@ -160,7 +160,7 @@ def _compare(tx: Transaction, texts: Sequence[_Text]) -> tuple[list[reposts.Link
 
 
 def _candidates(text: _Text, members: Mapping[int, Sequence[int]]) -> list[int]:
-    """Earlier reviews that share a band, those that share most first, at most `_MOST_CANDIDATES`."""
+    """Return at most `_MOST_CANDIDATES` earlier reviews that share bands, those with most shared bands first."""
     shared = [one for band in text.bands if band in members for one in members[band] if one < text.id]
     if not shared:
         return []

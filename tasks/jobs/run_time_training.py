@@ -1,8 +1,7 @@
 """The sweep that trains the run-time model of `balance` from the newest attempts of nodes whose machine is known.
 
-It computes on its thread, outside any transaction and without the scheduler's lock, and then stores the network: in a
-cluster any scheduler may train and every scheduler decides, and `explain` asks in a process of its own. A new
-scheduler has it at once.
+It computes on its thread, outside any transaction and without the scheduler's lock, and then stores the network. So
+every scheduler of a cluster, a newly started one and `explain` can use a network that any scheduler has trained.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ from tasks.store.sql.writer import Operation
 
 TRAIN_EVERY = timedelta(minutes=10)
 MOST_RUNS = 500
-"""Attempts that are learned from. They bound the work: usually 6 CPU seconds, 18 if each fit took
-all its steps, every 10 minutes."""
+"""Maximum number of attempts to learn from. It bounds the work, every 10 minutes, to usually 6 CPU seconds, and to
+18 if each fit takes all its steps."""
 
 _SEED = 0
 
@@ -39,15 +38,15 @@ class TrainingSet:
 def train_run_times(
     store: Store, write: Callable[[Operation[None]], None], go_on: Callable[[], bool] = lambda: True
 ) -> int:
-    """Train and store the network where one is due.
+    """Train and store the network if it is due.
 
     Args:
         store: to read from.
         write: runs an operation in a transaction and waits until it is committed (not on an event loop).
-        go_on: asked several times a second; training ends once it says no, and nothing is stored.
+        go_on: called several times a second. When it returns False, training ends, and nothing is stored.
 
     Returns:
-        On how many attempts it was trained; 0 where it was not.
+        Number of attempts it was trained on; 0 if it was not trained.
     """
     with store.read() as tx:
         found = training_set(tx)
@@ -63,7 +62,7 @@ def train_run_times(
 
 
 def training_set(tx: Transaction) -> TrainingSet | None:
-    """The newest attempts; None where training is not due: it was done lately, there are too few, or no new ones."""
+    """Return the newest attempts; `None` if training is not due: it was done lately, or there are too few new ones."""
     before = upkeep.load_value(tx, upkeep.RUN_TIME_MODEL)
     if before is not None and abs(tx.now - before.at) < TRAIN_EVERY:
         return None

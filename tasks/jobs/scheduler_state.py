@@ -1,7 +1,7 @@
-"""The scheduler state: what the scheduler's process keeps between sweeps, caches of the store and the strategy.
+"""The state of a scheduler process between sweeps: caches of the store, and the allocation strategy.
 
-A new process begins with nothing and reads it anew. Statistics are read once, then only pairs that changed: 200 nodes
-on 2,000 sites are 400,000 pairs, of which a turn changes a few.
+A new process begins without caches and reads everything. Statistics are read completely once, then only pairs that
+changed: 200 nodes and 2,000 sites have 400,000 pairs, and a turn changes a few of them.
 
 A change is found by `faded_at`, the database's time when the transaction began that added an attempt to the pair. That
 transaction may commit after a later read. So each read goes back `_SHORT` before the last one, longer than a
@@ -9,9 +9,9 @@ transaction of the loop usually takes; and every `_LONG_EVERY` a read goes back 
 may wait for SQLite's lock before it fails (`tasks.store.sql.database.BUSY_TIMEOUT_S`). Reading a row twice changes
 nothing, and a row that was missed all the same comes with the pair's next attempt.
 
-Round trips change slowly, and the coordinates of all hosts take a second at that size. So they are made anew every 10
-minutes; as long as there are too few round trips, every minute. The strategy is made anew with them and loses only its
-plan. Likewise with the trained run times of nodes (`tasks.jobs.run_time_training`), which are looked for every minute.
+Round trips change slowly, and computing the coordinates of all hosts takes a second at that size. So they are computed
+every 10 minutes, and every minute while there are too few round trips. The strategy is then replaced and loses only
+its plan. The same holds for trained run times of nodes (`tasks.jobs.run_time_training`), checked every minute.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ _RUN_TIMES_EVERY = timedelta(minutes=1)
 
 _COUNT_EVERY_S = 30.0
 _COUNT_SHARE = 0.02
-"""Most of the time that is spent on counting what is queued."""
+"""Maximum share of time spent on counting queued subtasks."""
 
 
 _REPEAT_AFTER_S = (0.5, 8.0)
-"""A decision that gave nothing is made again after so long at first, and at most, if nothing changes."""
+"""First and longest time in seconds after which a decision without leases is made again if nothing changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,8 @@ class EmptyDecision:
     """A decision that gave nothing to any node.
 
     Attributes:
-        facts: what it was made from, as far as it changes often.
-        again_at: when it is made again even so.
+        facts: those of its facts that change often.
+        again_at: time at which it is made again in any case.
         after_s: seconds from the decision until then.
     """
 
@@ -71,13 +71,13 @@ class EmptyDecision:
     after_s: float
 
     def still_holds(self, facts: Hashable, now: datetime) -> bool:
-        """Whether the same would be decided now, as far as is known."""
+        """Return True if nothing is known that would change the decision now."""
         made_at = self.again_at - timedelta(seconds=self.after_s)
         return facts == self.facts and made_at <= now < self.again_at
 
     @classmethod
     def of(cls, facts: Hashable, now: datetime, before: EmptyDecision | None) -> EmptyDecision:
-        """It gave nothing now; `before`: the last time, where it gave nothing then either."""
+        """Return a decision made now. `before` is the decision before, if that gave nothing either."""
         first_s, most_s = _REPEAT_AFTER_S
         again = before is not None and before.facts == facts
         after_s = min(most_s, 2 * before.after_s) if before is not None and again else first_s
@@ -93,15 +93,14 @@ class SchedulerState:
 
     Attributes:
         knowledge: the statistics, as of the last `learn`.
-        request_s: by site, seconds from one request of an attempt to the next, over all nodes; sites without data
-            are missing.
+        request_s: seconds between two requests of an attempt by site, over all nodes; sites without data are missing.
         strategy: of allocation; another one after `measure`, with another ready queue.
         ready: nodes and hosts as of the last turn.
-        grants: what hosts grant, as the keeper of permits told last.
+        grants: rates that hosts grant, as last reported by the keeper of permits.
         turned_at_event: the newest event of the last turn (`tasks.jobs.turn`).
-        next_turn_at: when the next turn may find something to do that the last one did not; None: nothing is known.
-        empty_decision: the last decision of a turn, where it gave nothing.
-        sweep_times: how long sweeps and turns took, by name.
+        next_turn_at: time at which the next turn may find new work; `None` if no such time is known.
+        empty_decision: the decision of the last turn, if it gave nothing.
+        sweep_times: durations of sweeps and turns by name.
     """
 
     def __init__(
@@ -125,17 +124,17 @@ class SchedulerState:
         self.forget()
 
     def begin_anew(self) -> None:
-        """Take a new strategy, which remembers nothing."""
+        """Replace the strategy by a new one without a memory."""
         self.strategy = self.new_strategy()
         self.ready = ReadyQueue()
         self._count_at_s: float | None = None
 
     def new_strategy(self) -> AllocationStrategy:
-        """A new strategy, with the distances of the last `measure` and the run times read last."""
+        """Return a new strategy with the last distances and run times."""
         return self._make(self._distances, self._run_times)
 
     def measure(self, tx: Transaction) -> None:
-        """Bring the distances of sites and nodes up to date, where that is due; not within a decision."""
+        """Update the distances of sites and nodes if that is due. Must not be called within a decision."""
         every = _MEASURE_FIRST if self._distances is None else _MEASURE_EVERY
         if self._measured is not None and abs(tx.now - self._measured) < every:
             return
@@ -151,7 +150,7 @@ class SchedulerState:
             self.begin_anew()
 
     def read_run_times(self, tx: Transaction) -> None:
-        """Bring the trained run times of nodes up to date, where that is due; not within a decision."""
+        """Update the trained run times of nodes if that is due. Must not be called within a decision."""
         if self._run_times_read is not None and abs(tx.now - self._run_times_read) < _RUN_TIMES_EVERY:
             return
         self._run_times_read = tx.now
@@ -168,7 +167,7 @@ class SchedulerState:
         self.begin_anew()
 
     def forget(self) -> None:
-        """Read the statistics anew next time: what was read last may have been rolled back."""
+        """Read all statistics again next time, as the last ones may have been rolled back."""
         self.knowledge = Knowledge()
         self.request_s: dict[str, float] = {}
         self._asked: dict[tuple[str, str], tuple[int, float]] = {}
@@ -182,7 +181,7 @@ class SchedulerState:
         self.empty_decision: EmptyDecision | None = None
 
     def learn(self, tx: Transaction) -> Knowledge:
-        """Bring the statistics up to date, once in a transaction."""
+        """Update the statistics, once per transaction."""
         if tx is self._learned_in:
             return self.knowledge
         self._learned_in = tx
@@ -199,7 +198,7 @@ class SchedulerState:
         return self.knowledge
 
     def _since(self, now: datetime) -> datetime | None:
-        """From when on changes have to be read; None: all of them."""
+        """Return the time since which changes must be read; `None` for all."""
         last, far, self._looked = self._looked, self._looked_far, now
         if last is None or far is None:
             self._looked_far = now
@@ -213,10 +212,10 @@ class SchedulerState:
     def lacks(
         self, tx: Transaction, entries: Mapping[str, str], rows: Sequence[NodeRow]
     ) -> dict[str, frozenset[str]]:
-        """By node that told other entries than these: the sites that it has not, has otherwise, or has no browser for.
+        """Return the sites that nodes can't crawl, by node: they lack the site, have another entry, or lack a browser.
 
         Args:
-            entries: of the scheduler's catalog, as hashes.
+            entries: hashes of the entries in the scheduler's catalog.
             rows: the nodes.
         """
         if self._catalog is None:
@@ -233,7 +232,7 @@ class SchedulerState:
         return {name: sites for name, (_, sites) in known.items()}
 
     def count_queued(self, tx: Transaction) -> None:
-        """Count for the ready queue what is in PRIORITY: every 30 s, less often where counting takes long."""
+        """Count the subtasks in PRIORITY for the ready queue: every 30 s, less often if counting takes long."""
         begin_s = self._clock()
         if self._count_at_s is not None and begin_s < self._count_at_s:
             return
@@ -249,10 +248,10 @@ class SchedulerState:
         self._asked_of[row.site] = tried + row.all_tried - old_tried, wait_s + row.wait_s - old_wait_s
 
     def _time_requests(self, site: str, now_s: float) -> None:
-        """Seconds from one request to the next: active seconds, and the wait for the next send time.
+        """Estimate the seconds between two requests: active seconds and the wait for the next send time.
 
-        Where attempts wait because of the host's limit, they share its rate, so the wait does not raise the number of
-        attempts it is given. Where granting a send time takes long, the wait shows how slow attempts are.
+        If attempts wait because of the host's limit, they share its rate, so the wait does not raise the number of
+        attempts. If granting a send time takes long, the wait shows how slow attempts are.
         """
         seen = self.knowledge.site(site, now_s)
         tried, wait_s = self._asked_of[site]

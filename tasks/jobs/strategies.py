@@ -25,4 +25,4 @@ ALLOCATION: Mapping[str, Callable[[AllocationSettings], AllocationStrategy]] = M
         "random": RandomNode,
     }
 )
-"""By the name an operator uses (`tasks.scheduling.strategy_names`)."""
+"""Functions that make strategies, by name (`tasks.scheduling.strategy_names`)."""

@@ -36,7 +36,7 @@ _BATCH = 1000
 
 
 def admit(tx: Transaction, context: Context) -> int:
-    """PRIORITY to WAIT: of every site a few, higher priority first; returns how many."""
+    """Move subtasks from PRIORITY to WAIT: a few of every site, higher priority first. Return their number."""
     heads = snapshot.list_heads(tx)
     if not heads:
         return 0
@@ -51,7 +51,7 @@ def admit(tx: Transaction, context: Context) -> int:
 
 
 def allocate(tx: Transaction, context: Context) -> list[Lease]:
-    """WAIT to CRAWL: which node gets what; returns the leases given, for the notifications."""
+    """Move subtasks from WAIT to CRAWL by giving them to nodes. Return the leases, for the notifications."""
     nodes_now = open_nodes(tx, context)
     if not any(node.free for node in nodes_now):
         return []
@@ -72,7 +72,7 @@ def open_nodes(tx: Transaction, context: Context) -> list[NodeLoad]:
 
 
 def allocate_to(tx: Transaction, context: Context, open_nodes: Sequence[NodeFacts]) -> list[Lease]:
-    """Give what waits to these nodes; returns the leases given."""
+    """Give waiting subtasks to these nodes. Return the leases."""
     return _grant_leases(tx, context, _allocation(tx, context, open_nodes))
 
 
@@ -94,12 +94,11 @@ def _grant_leases(tx: Transaction, context: Context, assignments: Sequence[Assig
 
 
 def rebalance(tx: Transaction, context: Context) -> list[Lease]:
-    """Move leases that were not begun to where they begin sooner; returns the leases given, for the notifications.
+    """Move leases that have not begun to nodes that begin them sooner. Return the new leases, for the notifications.
 
-    `tasks.scheduling.rebalancing` decides which leases go back, and how many each other node takes. Allocation decides
-    which goes where, and whether something that waits comes first; the givers have no free slots for it, and 0 slots,
-    so that nothing waits for them. What it gives to nobody stays. A new strategy and ready queue decide, for this case
-    alone.
+    `tasks.scheduling.rebalancing` decides which leases go back, and how many each other node takes. A new strategy
+    and ready queue then decide which lease goes where, and if a waiting subtask comes first. For this decision the
+    giving nodes have 0 slots, so that no subtask waits for them. A lease that no node gets stays where it is.
     """
     loads = open_nodes(tx, context)
     if not rebalancing.unbalanced(loads):
@@ -119,7 +118,7 @@ def rebalance(tx: Transaction, context: Context) -> list[Lease]:
     ready.set_pending(context.state.ready.pending)
     returned = [one.lease for one in moves.returned]
     assignments = _decide(tx, context, ready, context.state.new_strategy(), takers, returned)
-    # A lease that has begun meanwhile is not among the unstarted: it stays, and is granted to nobody.
+    # A lease that has begun meanwhile is no longer among the unstarted ones: it stays where it is.
     reasons = {one.lease.attempt_id: one.because for one in moves.returned}
     chosen = {one.subtask.id for one in assignments}
     released = {
@@ -141,7 +140,7 @@ class Preview:
 
 
 def preview(tx: Transaction, context: Context) -> Preview:
-    """The decision that `allocate` would make now, for `explain`; changes nothing in the store."""
+    """Return the decision that `allocate` would make now, for `explain`. The store is not changed."""
     nodes_now = open_nodes(tx, context)
     assignments = _allocation(tx, context, nodes_now, keep=True)
     return Preview(tuple(assignments), still_waiting(context.state.ready, context.state.strategy))
@@ -157,15 +156,15 @@ def _decide(
     *,
     keep: bool = False,
 ) -> list[Assignment]:
-    """Load what waits and what is known of it, and let the strategy decide.
+    """Load the waiting subtasks and facts about them, and let the strategy decide.
 
     Args:
-        tx, context: of the sweep.
-        ready: is brought up to date.
-        strategy: decides.
+        tx, context: transaction and context of the sweep.
+        ready: the ready queue, which is updated.
+        strategy: the strategy that decides.
         open_nodes: nodes that are alive and not drained.
-        returned: subtasks that are still leased and would be waiting again.
-        keep: True leaves what waits of sites that left the catalog where it is; else it is set aside.
+        returned: leased subtasks that are treated as waiting.
+        keep: True to leave subtasks of sites outside the catalog in WAIT, False to set them aside.
     """
     ready.clear()
     waiting = snapshot.list_waiting(tx, context.most_waiting, context.hosts_of)
@@ -186,14 +185,14 @@ def _decide(
         ready.put(view)
     refused = any(view.resting - view.unanswered for view in hosts.values())
     if not (keep or refused or ready.any_able()):
-        return []  # nothing can be given, and there is no refusal that the strategy has to note
+        return []  # no subtask can be given, and the strategy has no refusal to record
     return strategy.decide(ready, knowledge, tx.now.timestamp(), context.rng, explain=True)
 
 
 def _bring_up_to_date(
     ready: ReadyQueue, open_nodes: Sequence[NodeFacts], hosts: Mapping[str, HostFacts]
 ) -> None:
-    """Put nodes and hosts as they are now into the ready queue."""
+    """Update the nodes and hosts in the ready queue."""
     for name in ready.nodes.keys() - {node.name for node in open_nodes}:
         ready.drop_node(name)
     for node in open_nodes:
@@ -211,11 +210,11 @@ def _hosts(tx: Transaction, context: Context, sites: Collection[str]) -> dict[st
 
 
 def load_crawled(tx: Transaction, sites: Collection[str], grants: Grants) -> Crawled:
-    """Return the work under way and the rests of hosts.
+    """Return the running work and the rests of hosts.
 
     Args:
-        sites: that are about to be crawled.
-        grants: what hosts grant now.
+        sites: sites that will be crawled.
+        grants: rates that hosts grant now.
     """
     rows = nodes.list_nodes(tx)
     return Crawled(
@@ -232,7 +231,7 @@ def load_crawled(tx: Transaction, sites: Collection[str], grants: Grants) -> Cra
 
 
 def modification(context: Context, now_s: float, site: str, node: str, left: int) -> Modification:
-    """Quota and budget of an attempt on (site, node) with so many hits left, by what was read last."""
+    """Return quota and budget of an attempt at (site, node) with `left` hits, from the last read statistics."""
     rules = context.catalog.sites.get(site) or Site(engine="", rules="")
     if not context.settings.modification:
         return fixed(rules.quota, rules.budget_s)
@@ -273,12 +272,12 @@ def _grant(context: Context, now_s: float, assignment: Assignment) -> Grant:
 
 
 def wake(tx: Transaction, context: Context) -> int:
-    """SLEEP to DONE: what is left over becomes a follow-up subtask, and the next chunk is released if there is more.
+    """Move subtasks from SLEEP to DONE. Remaining targets become a follow-up, and further hits release the next chunk.
 
     A query with more hits than its engine lists, or with none, is split or relaxed (`tasks.jobs.partitioning`).
 
-    Modification takes effect here: the event shows quota and budget of what is left, before and after. The follow-up
-    gets them anew for the node it goes to.
+    Modification takes effect here: the event shows quota and budget of the remaining targets, before and after. The
+    follow-up gets new ones for the node it goes to.
     """
     sleeping = tasks.lock_sleeping(tx, _BATCH)
     if not sleeping:
@@ -319,8 +318,8 @@ def wake(tx: Transaction, context: Context) -> int:
 
 
 def _retry_at(now: datetime, context: Context, site: str, tries: int) -> datetime | None:
-    """When targets that failed so often may be tried again: after a growing, jittered wait, where the site's host may
-    be the cause. Faults of one pair are no reason to wait: another node may take them at once."""
+    """Return when targets that failed `tries` times may be tried again: after a growing, jittered wait if the site's
+    host may be the cause. After faults of one pair another node may take them without a wait."""
     if not tries or answers_others(context, site):
         return None
     recall = context.settings.recall

@@ -1,4 +1,4 @@
-"""One sweep by its name, in one transaction: what both runners call on schedule and on demand."""
+"""Run a sweep by its name in one transaction. Both runners call it on schedule and on demand."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tasks.store.sql.transaction import Transaction
 
 
 def _measure(tx: Transaction, context: Context) -> None:
-    """Keep what people look at, and is cheap only here."""
+    """Store measurements for people that are cheap to get only here."""
     save_measurements(tx, dict(context.state.sweep_times), context.state.grants)
     transitions.add_up_queues(tx)
 
@@ -38,14 +38,14 @@ _LEASING: dict[str, Callable[[Transaction, Context], list[Lease]]] = {
 """Sweeps that give leases, by name."""
 
 _LOCK_S = 2.0
-"""The most a sweep waits for a row that another process holds; the next sweep tries again."""
+"""Maximum seconds that a sweep waits for a row that another process holds. The next sweep tries again."""
 
 
 _LOOK_EVERY = timedelta(seconds=2)
 
 
 def _look(tx: Transaction, context: Context) -> None:
-    """Note every few seconds that a scheduler looks; if none has for too long, or a clock was set, times move."""
+    """Record every few seconds that a scheduler looks. After a gap or a change of a clock, move deadlines."""
     state = context.state
     if state.looked_at is None or not timedelta() <= tx.now - state.looked_at < _LOOK_EVERY:
         silent_after = timedelta(seconds=context.settings.recall.silent_after_s)
@@ -60,8 +60,8 @@ def tick(tx: Transaction, context: Context, names: Sequence[str]) -> list[Lease]
     """Run sweeps in this order under the scheduler's lock.
 
     Returns:
-        Leases that were given: notify their nodes once the transaction is committed. Nothing happens where another
-        scheduler holds the lock: it does the same work.
+        The new leases. Notify their nodes after the commit. There are none if another scheduler holds the lock: it
+        does the same work.
     """
     if not try_lock(tx, "scheduler", _LOCK_S):
         return []
@@ -77,6 +77,6 @@ def tick(tx: Transaction, context: Context, names: Sequence[str]) -> list[Lease]
                 _SWEEPS[name](tx, context)
             state.sweep_times[name].add(time.monotonic() - began_s)
     except BaseException:
-        state.forget()  # it read what is now rolled back
+        state.forget()  # the rows that it read are now rolled back
         raise
     return given

@@ -1,9 +1,9 @@
-"""A turn of the loop: the sweeps that there is something for, whenever a node may be given work.
+"""A turn of the loop: the sweeps that have work, run whenever a node may get work.
 
-A turn that finds nothing to do costs one small statement. Allocation loads all that waits, so it decides only where
-what it decides from has changed since it gave nothing: a transition, a lease begun, the free slots of a node, what a
-host grants, a time that came. Beside that, time alone may change a decision (a plan grows old, a back-off ends): it
-decides again after a while, which grows as long as nothing comes of it.
+A turn without work costs one small statement. Allocation loads all waiting subtasks. So after a decision without
+leases it decides again only if a fact has changed: a transition, a begun lease, the free slots of a node, the rate
+that a host grants, a time that was reached. Time alone may also change a decision (a plan grows old, a back-off ends),
+so it decides again after a while, which grows while there are no leases.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tasks.store.sql.transaction import Transaction
 
 
 def turn(tx: Transaction, context: Context) -> list[Lease]:
-    """Run the sweeps that there is something for; returns the leases given, for the notifications."""
+    """Run the sweeps that have work. Return the new leases, for the notifications."""
     state = context.state
     there = find_todo(tx)
     if there.recall:
@@ -32,9 +32,9 @@ def turn(tx: Transaction, context: Context) -> list[Lease]:
     if (there.admit or there.wake) and there.newest_event != state.turned_at_event:
         sweeps.admit(tx, context)
     if there.recall or there.wake or there.admit:
-        there = find_todo(tx)  # after what these did
+        there = find_todo(tx)  # after the changes of these sweeps
     given = _allocated(tx, context, there) if there.allocate else []
-    state.turned_at_event = there.newest_event  # what was given makes room in WAIT: the next turn admits
+    state.turned_at_event = there.newest_event  # new leases make room in WAIT, so the next turn admits
     state.next_turn_at = there.next_at
     return given
 
@@ -53,7 +53,7 @@ def _allocated(tx: Transaction, context: Context, there: Todo) -> list[Lease]:
 
 
 def _facts(there: Todo, open_nodes: Sequence[NodeFacts], grants: Grants) -> Hashable:
-    """Facts that a decision depends on and that change often; what is delayed comes with the time it is due."""
+    """Return the facts of a decision that change often. A delayed subtask is included from the time it is due."""
     hosts = frozenset(
         (
             host,

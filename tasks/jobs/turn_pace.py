@@ -3,35 +3,35 @@
 from __future__ import annotations
 
 SHORTEST_S = 0.15
-"""Slots that become free within this time are served by one turn: until then nodes begin what they have prefetched."""
+"""Seconds within which free slots are served by the same turn. Until then nodes begin prefetched leases."""
 OUT_OF_WORK_S = 0.05
-"""The same where a node is out of work."""
+"""The same in seconds if a node is out of work."""
 PAUSE = 6.0
-"""The pause between two turns, as a multiple of what the first one took: turns take at most a seventh of the time."""
+"""Pause after a turn as a multiple of its duration, so that turns take at most a seventh of the time."""
 
 
 class TurnPace:
-    """Keeps turns apart, the further the longer they take; only a little where a node is out of work."""
+    """Computes the pause between turns. It grows with their duration, and is short if a node is out of work."""
 
     def __init__(self) -> None:
         self._ended_s: float | None = None
         self._took_s = 0.0
 
     def ended(self, now_s: float, took_s: float) -> None:
-        """A turn has ended.
+        """Record the end of a turn.
 
         Args:
-            now_s: seconds of any clock.
-            took_s: CPU seconds it took: a busy machine or database is no reason to come later.
+            now_s: time of any clock in seconds.
+            took_s: CPU seconds of the turn. A busy machine or database must not delay the next one.
         """
         self._ended_s, self._took_s = now_s, took_s
 
     def pause_s(self, now_s: float, *, out_of_work: bool) -> float:
-        """Seconds until the next turn may begin; 0: now.
+        """Return the seconds until the next turn may begin; 0 for now.
 
         Args:
-            now_s: of the clock that `ended` was told.
-            out_of_work: a node has nothing to do and nothing prefetched.
+            now_s: time of the same clock as in `ended`.
+            out_of_work: True if a node has neither work nor prefetched leases.
         """
         if self._ended_s is None:
             return 0.0

@@ -41,7 +41,7 @@ class Encoding:
     mark: int = 0
 
     def find_fault(self, text: str) -> Message | None:
-        """Return why a line that was read by `opened_text` can't be taken; None if it can."""
+        """Return why a line that was read by `open_text` can't be taken; None if it can."""
         if self.is_broken and "\ufffd" in text:
             return Message("holds bytes that are no {encoding}", encoding=self.name.upper())
         if self.name not in _UNICODE and _is_utf8(text.encode(self.name, "replace")):

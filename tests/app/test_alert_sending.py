@@ -18,7 +18,7 @@ from patience import PATIENCE_S
 
 from app.run.setting_fields import Settings
 from app.run.settings import as_environment, load_settings
-from app.sending.alert_sending import Receivers, place_of, without_secrets
+from app.sending.alert_sending import Receivers, hide_secrets, place_of
 from splitter.errors import InputError
 from tasks.domain.reasons import Reason, because
 from tasks.scheduling.alerting import Alert
@@ -198,7 +198,7 @@ def test_of_a_receiver_only_the_scheme_and_an_open_host_are_told(address: str, p
 
 
 def test_what_went_wrong_is_told_without_the_parts_of_the_address() -> None:
-    said = without_secrets(
+    said = hide_secrets(
         f"POST /{SECRET}?key=a%2Fbcdef to h.cn failed\nx", f"json://h.cn/{SECRET}?key=a%2Fbcdef"
     )
     assert said == "POST /***?key=*** to h.cn failed\\nx"

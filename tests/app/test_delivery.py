@@ -23,7 +23,7 @@ from cryptography.x509.oid import NameOID
 from patience import PATIENCE_S
 
 from app.sending.alert_sending import Receivers
-from app.sending.delivery import Sender, checked_destination, send, shown_destination
+from app.sending.delivery import Sender, parse_destination, send, shown_destination
 from app.sending.mail_server import Security, SmtpServer, smtp_server
 from app.sending.mailing import Mailing
 from app.sending.parcel import DeliveryFailed, Parcel
@@ -314,7 +314,7 @@ def test_what_is_too_large_is_not_sent(parcel: Parcel, hook: tuple[str, type[_Ho
     ],
 )
 def test_a_destination(to: str, kept: str) -> None:
-    assert checked_destination(to, private=False) == kept
+    assert parse_destination(to, private=False) == kept
 
 
 @pytest.mark.parametrize(
@@ -333,7 +333,7 @@ def test_a_destination(to: str, kept: str) -> None:
 )
 def test_a_wrong_destination_is_refused_with_what_would_be_right(to: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
-        checked_destination(to, private=False)
+        parse_destination(to, private=False)
 
 
 def test_of_a_webhook_only_the_host_is_told() -> None:

@@ -18,7 +18,7 @@ from app.cli.output import plain
 from app.files import xlsx
 from app.files.exporting import FORMATS, format_of, whole_file, write_rows
 from app.views.theme_names import name_theme
-from app.views.words import in_language
+from app.views.words import switch_language
 from splitter.errors import InputError
 from splitter.spans import CHINA
 from tasks.store.queries.reviews import ReviewRow, list_reviews
@@ -235,7 +235,7 @@ def test_a_sheet_shows_the_clock_of_the_settings_and_no_hour_of_a_day(one_row):
 
 @pytest.mark.parametrize("form", ["csv", "xlsx"])
 def test_columns_for_people_are_named_in_their_language(one_row, form):
-    with in_language("zh"):
+    with switch_language("zh"):
         [row] = readings(form, written(form, one_row))
         assert json.loads(written("jsonl", one_row)).keys() == set(COLUMNS)
     assert len(row) == len(COLUMNS)
@@ -261,7 +261,7 @@ def test_a_row_has_its_themes_and_the_clauses_that_show_them(crawled, form):
     with store.read() as tx:
         rows = {row.review: row for row in list_reviews(tx) if row.review in numbers}
     store.close()
-    with in_language("zh"):
+    with switch_language("zh"):
         read = readings(form, written(form, *(rows[number] for number in numbers)))
         names, quotes = ("主题", "主题原话") if form in ("csv", "xlsx") else ("themes", "theme_quotes")
     found = [(row[names] or None, row[quotes] or None) for row in read]

@@ -12,7 +12,7 @@ import pytest
 
 import app
 from app.views.fields import format_value, label, list_columns
-from app.views.words import in_language, translate
+from app.views.words import switch_language, translate
 from tasks.domain.states import State
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -34,7 +34,7 @@ def list_fields() -> Iterator[str]:
 def test_every_column_has_a_chinese_name():
     fields = {name.rstrip(">") for name in list_fields()}
     assert len(fields) > 30
-    with in_language("zh"):
+    with switch_language("zh"):
         assert [name for name in sorted(fields) if translate(f"field.{name}") == f"field.{name}"] == []
 
 
@@ -65,7 +65,7 @@ def test_a_field_is_written_by_its_unit(field, value, text):
 
 
 def test_stored_names_are_translated_and_names_of_people_are_not():
-    with in_language("zh"):
+    with switch_language("zh"):
         assert format_value("state", "DONE") == format_value("any", State.DONE) == translate("DONE") != "DONE"
         assert format_value("name", "DONE") == "DONE"
 

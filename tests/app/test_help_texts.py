@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from app.cli.help_texts import HelpFormatter, change_texts, measure_width, translate_help, wrap_paragraphs
 from app.cli.main import cli
-from app.views.words import in_language
+from app.views.words import switch_language
 
 HELP = """Add products; a runner
     crawls them.
@@ -48,7 +48,7 @@ def test_terms_stand_beside_their_texts() -> None:
 
 def test_help_is_in_the_language_asked_for_and_in_english_again() -> None:
     command = click.Command("add", help="Show the version and exit.")
-    with in_language("zh"):
+    with switch_language("zh"):
         assert translate_help(command).help == "显示版本并退出。"
         assert command.get_short_help_str() == "显示版本并退出"
     assert translate_help(command).help == "Show the version and exit."

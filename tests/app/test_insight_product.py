@@ -14,7 +14,7 @@ from app.insight.findings import list_findings
 from app.insight.product import read_product
 from app.reports.report import report
 from app.run.version import MIGRATIONS
-from app.views.words import in_language
+from app.views.words import switch_language
 from splitter.catalog.load import builtin
 from tasks.store.queries.themes import Period
 from tasks.store.sql import schema
@@ -52,7 +52,7 @@ def test_the_findings_say_how_many_and_what_rises_since_when(read):
     assert "Foreign matter" in second
     assert str(rising.state_since) in second
     assert f"for {rising.state_weeks} weeks" in second
-    with in_language("zh"):
+    with switch_language("zh"):
         first, second = map(str, list_findings(view))
         assert "异物" in second
         assert f"已 {rising.state_weeks} 周" in second

@@ -22,7 +22,7 @@ from tiny_world import PRODUCTS
 
 from app.cli.crawl.plan import node_notes
 from app.run.cluster import processes
-from app.run.nodes import addresses, choose_nodes, clients, numbered_nodes, own_address, own_settings
+from app.run.nodes import addresses, choose_nodes, clients, make_nodes, own_address, own_settings
 from app.run.setting_fields import Settings
 from app.run.setting_values import read_proxy
 from app.run.settings import load_settings
@@ -290,11 +290,11 @@ def test_which_nodes_a_run_crawls_with(monkeypatch):
     with pytest.raises(InputError, match=f"'second': this machine has no address {NOT_HERE}; it has "):
         names(lab, [replace(ADDED, address=NOT_HERE)])
     with pytest.raises(InputError, match="REVIEWLOOP_PROXY is set"):
-        names(lab.with_(proxy=SECRET_URL), [ADDED])
+        names(lab.replace(proxy=SECRET_URL), [ADDED])
 
 
 def test_nodes_behind_one_address_are_one_client():
-    alike = numbered_nodes(4, 4, lab=False)
+    alike = make_nodes(4, 4, lab=False)
     assert clients(alike) == 1
     assert "4 nodes behind one address" in str(node_notes(alike)[0])
-    assert clients(numbered_nodes(4, 4, lab=True)) == 4
+    assert clients(make_nodes(4, 4, lab=True)) == 4

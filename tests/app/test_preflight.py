@@ -239,11 +239,11 @@ def test_what_can_be_asked_is_looked_up_again_after_a_while():
 
     askable = Askable(look, Preflight(asked=()), lambda: now[0])
     assert not askable.due
-    assert askable.unasked() == {}
+    assert askable.list_unasked() == {}
     now[0] = 61.0
     assert askable.due
-    askable.unasked()
-    askable.unasked()
+    askable.list_unasked()
+    askable.list_unasked()
     assert looks == [61.0]
 
 

@@ -10,7 +10,7 @@ import pytest
 from app.run.setting_fields import Settings
 from app.sites import rendered_answer as module
 from app.sites.http_session import Answer, AskFailed
-from app.sites.rendered_answer import ask_rendered, asked_again
+from app.sites.rendered_answer import ask_rendered, refetch_page
 from splitter.catalog.load import builtin
 from splitter.errors import InputError
 from tasks.domain.failures import ErrorClass, FetchError
@@ -96,14 +96,14 @@ def test_asked_again_goes_by_the_sites_rules(monkeypatch, asked):
     monkeypatch.setattr(Settings, "catalog", lambda _settings: catalog)
     monkeypatch.setattr(module, "new_browser", lambda _settings: Scripted())
     monkeypatch.setattr(module, "HostCatalog", lambda _catalog: HOSTS)
-    assert asked_again(URL, "cca.org.cn", Settings())["head"] == "1partpart"
+    assert refetch_page(URL, "cca.org.cn", Settings())["head"] == "1partpart"
     search = catalog.engine_of("cca.org.cn").url + "?wd=x"
-    assert asked_again(search, "cca.org.cn", Settings())["head"].startswith("s?wd=x")
+    assert refetch_page(search, "cca.org.cn", Settings())["head"].startswith("s?wd=x")
     lacks = Obstacle(
         kind=ObstacleKind.BROWSER,
         because=because(Reason.BROWSER_NEEDED, lacks="there is no Chromium"),
         mend="install one",
     )
     monkeypatch.setattr(module, "browser_missing", lambda _settings: lacks)
-    assert "there is no Chromium" in asked_again(URL, "cca.org.cn", Settings())["error"]
-    assert asked_again("http://gone.cn/7", "gone.cn", Settings())["head"] == "7"
+    assert "there is no Chromium" in refetch_page(URL, "cca.org.cn", Settings())["error"]
+    assert refetch_page("http://gone.cn/7", "gone.cn", Settings())["head"] == "7"

@@ -236,8 +236,8 @@ def test_a_column_says_where_a_review_comes_from(column):
     header = ["商品名称", "评价内容", column, "备注"]
     fields = field_columns(header, ColumnChoice(), "x")
     assert fields.columns["site"] == column
-    assert fields.unused(header, ColumnChoice()) == ["备注"]
-    assert fields.unused(header, ColumnChoice(ignored=["备注"])) == []
+    assert fields.list_unused(header, ColumnChoice()) == ["备注"]
+    assert fields.list_unused(header, ColumnChoice(ignored=["备注"])) == []
 
 
 def test_columns_are_named_by_letter_also_below_a_header_with_gaps():

@@ -197,7 +197,7 @@ def test_many_free_slots_ask_for_few_turns_and_the_last_one_is_served():
 
 
 def test_a_worker_that_loses_its_broker_does_not_die_of_an_unacknowledged_message(redis_url):
-    app = make_app(CLUSTER.with_(redis_url=redis_url))
+    app = make_app(CLUSTER.replace(redis_url=redis_url))
     with app.connection_for_write() as writing:
         queue = app.amqp.queues["control"](writing.default_channel)
         queue.declare()
@@ -232,7 +232,7 @@ def test_a_worker_tries_a_broker_that_is_away_again_soon(away):
 
 def test_beat_has_a_pulse_while_its_broker_is_away(away, tmp_path):
     pulse = tmp_path / "pulse"
-    scheduler = PulsedScheduler(make_app(CLUSTER.with_(pulse_file=str(pulse))), lazy=True)
+    scheduler = PulsedScheduler(make_app(CLUSTER.replace(pulse_file=str(pulse))), lazy=True)
     assert not pulse.exists()
     assert scheduler.producer is not None
     assert last_beat(pulse).pid == os.getpid()

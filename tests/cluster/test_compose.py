@@ -336,6 +336,6 @@ def test_the_search_engine_is_optional_and_answers_in_json_where_the_catalog_loo
     nodes = load_settings(
         {"REVIEWLOOP_SEARXNG_URL": SERVICES["node1"]["environment"]["REVIEWLOOP_SEARXNG_URL"]}
     )
-    asked = nodes.with_(sites=str(ROOT / "sites.yaml")).catalog().engines["searxng"]
+    asked = nodes.replace(sites=str(ROOT / "sites.yaml")).catalog().engines["searxng"]
     assert asked.url == "http://searxng:8080/search"
     assert asked.results == catalog.engines["searxng"].results

@@ -16,7 +16,7 @@ import pytest
 from patience import PATIENCE_S, until
 
 from app.run.cluster import pulse
-from app.run.cluster.pulse import PoolPulse, Pulse, last_beat, started
+from app.run.cluster.pulse import PoolPulse, Pulse, last_beat, read_start
 
 ROOT = Path(__file__).parents[2]
 
@@ -48,7 +48,7 @@ def test_a_beat_names_its_process_and_the_time(file):
     before = time.monotonic()
     Pulse(str(file)).beat()
     beat = last_beat(file)
-    assert (beat.pid, beat.start) == (os.getpid(), started(os.getpid()))
+    assert (beat.pid, beat.start) == (os.getpid(), read_start(os.getpid()))
     assert before <= beat.at_s <= time.monotonic()
     assert beat.silent_s(beat.at_s + 7) == 7
     assert beat.silent_s(beat.at_s - 1) == float("inf")  # of before the machine started

@@ -58,7 +58,7 @@ def changed(message, *, queue=None, leases=None, **headers):
 
 
 def test_a_signed_message_passes_however_often_it_comes(monkeypatch):
-    message = sent(make_app(CLUSTER.with_(secret_key=SECRET)), monkeypatch=monkeypatch)
+    message = sent(make_app(CLUSTER.replace(secret_key=SECRET)), monkeypatch=monkeypatch)
     checked = Checked(signing_key(SECRET))
     assert [checked.passes(changed(message)) for _ in range(2)] == [True, True]
     assert checked.refused == 0
@@ -81,7 +81,7 @@ def test_a_signed_message_passes_however_often_it_comes(monkeypatch):
     ids=str,
 )
 def test_a_message_that_was_changed_is_refused_in_one_line_and_counted(change, monkeypatch, caplog):
-    message = sent(make_app(CLUSTER.with_(secret_key=SECRET)), monkeypatch=monkeypatch)
+    message = sent(make_app(CLUSTER.replace(secret_key=SECRET)), monkeypatch=monkeypatch)
     checked = Checked(signing_key(SECRET))
     with caplog.at_level(logging.WARNING):
         assert not checked.passes(changed(message, **change))
@@ -94,12 +94,12 @@ def test_a_message_that_was_changed_is_refused_in_one_line_and_counted(change, m
 
 
 def test_another_clusters_key_signs_nothing_here(monkeypatch):
-    message = sent(make_app(CLUSTER.with_(secret_key="another secret of tests")), monkeypatch=monkeypatch)
+    message = sent(make_app(CLUSTER.replace(secret_key="another secret of tests")), monkeypatch=monkeypatch)
     assert not Checked(signing_key(SECRET)).passes(message)
 
 
 def test_without_a_key_nothing_is_signed_and_tasks_are_celerys(monkeypatch):
-    make_app(CLUSTER.with_(secret_key=SECRET))
+    make_app(CLUSTER.replace(secret_key=SECRET))
     app = make_app(CLUSTER)
     assert "signature" not in sent(app, monkeypatch=monkeypatch).headers
     assert type(app.tasks["crawl"]).start_strategy is Task.start_strategy
@@ -112,7 +112,7 @@ def test_a_worker_hands_on_what_is_signed_and_acknowledges_the_rest(monkeypatch)
     monkeypatch.setattr(
         Task, "start_strategy", lambda task, *_, **__: lambda message, *_: begun.append((task.name, message))
     )
-    app = make_app(CLUSTER.with_(secret_key=SECRET))
+    app = make_app(CLUSTER.replace(secret_key=SECRET))
     good = sent(app, monkeypatch=monkeypatch)
     bad = changed(good, signature=None)
     consumer = type("Consumer", (), {"connection_errors": ()})()
@@ -127,7 +127,7 @@ def test_a_worker_hands_on_what_is_signed_and_acknowledges_the_rest(monkeypatch)
 
 
 def test_the_signature_survives_the_way_through_redis(redis_url):
-    app = make_app(CLUSTER.with_(redis_url=redis_url, secret_key=SECRET))
+    app = make_app(CLUSTER.replace(redis_url=redis_url, secret_key=SECRET))
     app.tasks["crawl"].apply_async((LEASES,), queue="crawl.n1", expires=60.0)
     app.tasks["sweep"].apply_async(("turn",), queue="control")
     checked = Checked(signing_key(SECRET))

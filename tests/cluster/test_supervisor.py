@@ -14,7 +14,7 @@ from clusters import gone, opened
 from patience import until
 
 from app.run.cluster.processes import Program
-from app.run.cluster.pulse import last_beat, started
+from app.run.cluster.pulse import last_beat, read_start
 from app.run.cluster.supervisor import Cluster, ClusterFailed, Supervisor
 from app.run.open_store import servers_answer
 from app.run.process import Until
@@ -159,7 +159,7 @@ def test_a_silent_program_is_left_alone_while_a_server_is_away_and_for_its_time_
     pulse = tmp_path / "it.pulse"
     supervisor.start(program(tmp_path, "import time; time.sleep(600)", pulse=pulse, silent_s=60.0))
     pid = supervisor.pid("it")
-    pulse.write_text(f"{pid} {started(pid)} 0.0\n")
+    pulse.write_text(f"{pid} {read_start(pid)} 0.0\n")
     servers[0] = False
     for clock[0] in (61.0, 122.0, 183.0):
         supervisor.check()
@@ -243,12 +243,12 @@ def test_a_stop_that_ends_soon_is_not_held_against_a_program(tmp_path, watch, to
 def test_servers_answer_only_if_both_do(postgres_url, redis_url, unused_port):
     settings = Settings(database_url=postgres_url, redis_url=redis_url)
     assert servers_answer(settings)
-    assert not servers_answer(settings.with_(redis_url=f"redis://127.0.0.1:{unused_port}/0"))
-    assert not servers_answer(settings.with_(database_url=f"postgresql://u@127.0.0.1:{unused_port}/r"))
+    assert not servers_answer(settings.replace(redis_url=f"redis://127.0.0.1:{unused_port}/0"))
+    assert not servers_answer(settings.replace(database_url=f"postgresql://u@127.0.0.1:{unused_port}/r"))
     with socket.create_server(("127.0.0.1", 0)) as frozen:  # connects, and doesn't answer
         there = f"127.0.0.1:{frozen.getsockname()[1]}"
-        assert not servers_answer(settings.with_(redis_url=f"redis://{there}/0"))
-        assert not servers_answer(settings.with_(database_url=f"postgresql://u@{there}/r"))
+        assert not servers_answer(settings.replace(redis_url=f"redis://{there}/0"))
+        assert not servers_answer(settings.replace(database_url=f"postgresql://u@{there}/r"))
 
 
 def test_a_store_that_does_not_answer_holds_up_no_restart(tmp_path, monkeypatch):

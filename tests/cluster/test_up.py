@@ -20,7 +20,7 @@ from tasks.store.sql.tables import events, pages, subtasks
 
 
 def settings_of(web, **options):
-    return web.settings.with_(slots=1, **options)
+    return web.settings.replace(slots=1, **options)
 
 
 def up(launch, settings, *words):

@@ -95,7 +95,7 @@ class Scheduler:
 @pytest.fixture
 def scheduler(web, launch, postgres_url, redis_url, tmp_path):
     """A worker on a planned store."""
-    settings = web.settings.with_(
+    settings = web.settings.replace(
         database_url=postgres_url,
         redis_url=redis_url,
         silent_after_s=PATIENCE_S,
@@ -111,7 +111,7 @@ def scheduler(web, launch, postgres_url, redis_url, tmp_path):
         worker = launch(*words, settings=settings)
         add_products(store)
         app = make_app(settings)
-        with open_control(settings.with_(address=None), app.redis_outage) as parts:
+        with open_control(settings.replace(address=None), app.redis_outage) as parts:
             parts.control.plan()
             with store.begin() as tx:
                 sweeps.admit(tx, sweep_wiring.context(settings, settings.catalog()))
@@ -194,7 +194,7 @@ def test_a_worker_told_to_end_gives_back_and_keeps_its_pages(scheduler, monkeypa
     ],
 )
 def test_a_worker_started_wrongly_says_what_would_be_right(web, launch, words, wrong, told):
-    settings = web.settings.with_(
+    settings = web.settings.replace(
         **{
             "database_url": "postgresql://nobody@127.0.0.1:1/none",
             "redis_url": "redis://127.0.0.1:1/0",

@@ -31,7 +31,7 @@ def role_of(host):
 
 
 def calm(ask, memory, seed=1):
-    return decide(CALM.at(ask.client, ask.host, role_of(ask.host), ask.t), seed, ask, memory)
+    return decide(CALM.find(ask.client, ask.host, role_of(ask.host), ask.t), seed, ask, memory)
 
 
 def answers(conduct, requests, client="127.0.0.2", every_s=0.0, start_s=0.0, memory=None):
@@ -58,7 +58,7 @@ def test_the_same_requests_are_answered_the_same(asks, profile, seed):
         conducts, memory = Conducts(load_profile(profile)), Memory()
         ordered = sorted(asks, key=lambda ask: ask.t)
         return [
-            decide(conducts.at(ask.client, ask.host, role_of(ask.host), ask.t), seed, ask, memory)
+            decide(conducts.find(ask.client, ask.host, role_of(ask.host), ask.t), seed, ask, memory)
             for ask in ordered
         ]
 
@@ -96,7 +96,7 @@ def test_the_default_profile_has_each_node_good_where_the_paper_has_it_and_three
     conducts = Conducts(load_profile("default"))
 
     def failing(client, site, t):
-        return sum(conducts.at(client, site, "site", t).faults.values())
+        return sum(conducts.find(client, site, "site", t).faults.values())
 
     good = {
         "127.0.0.2": ("12315.com", "315tousu.org"),

@@ -8,7 +8,7 @@ import pytest
 from world import hit, review
 
 from app.actions import import_actions, product_actions
-from app.actions.products import named_products
+from app.actions.products import new_products
 from splitter.errors import InputError
 from tasks.domain.pages import Review
 from tasks.domain.recurrence import Recurrence
@@ -48,7 +48,7 @@ def bring(world, *names, **options):
 
     def save(tx):
         number = numbered_imports.begin(tx, ImportKind.PRODUCTS, "f.csv", "w")
-        imported_products.add(tx, number, named_products(names, **options))
+        imported_products.add(tx, number, new_products(names, **options))
         numbered_imports.end(tx, number)
         return number
 
@@ -230,9 +230,9 @@ def test_what_was_ended_half_way_goes_on(world, monkeypatch):
 
 def test_an_import_under_way_ends(world):
     def given():
-        yield from named_products([f"牛奶{n}号" for n in range(product_actions._BATCH)])
+        yield from new_products([f"牛奶{n}号" for n in range(product_actions._BATCH)])
         undo(world, 1)
-        yield from named_products(["特仑苏"])
+        yield from new_products(["特仑苏"])
 
     with pytest.raises(InputError, match="import 1 was undone"):
         product_actions.add(world.store, given(), "w", "f.csv")

@@ -82,7 +82,7 @@ class WorldWriter:
 def test_a_node_that_does_not_stop_in_time_loses_its_leases_at_once_and_nothing_else(world, monkeypatch):
     monkeypatch.setattr(node_process, "STOP_S", 0.01)
     lease = world.begun()
-    process = node_process.NodeProcess(Settings(), "n1", 1, RedisOutage.of_settings(Settings()))
+    process = node_process.NodeProcess(Settings(), "n1", 1, RedisOutage.from_settings(Settings()))
     asyncio.run(process._stop(Stuck(), WorldWriter(world)))
     row = world.subtask(lease.subtask_id)
     assert (row.state, row.recalls, row.failed_on) == (State.WAIT, 0, [])

@@ -193,7 +193,7 @@ def test_every_command_that_changes_something_says_so(
 
     @contextmanager
     def cluster(settings: Settings, *_: object) -> Iterator[SimpleNamespace]:
-        yield SimpleNamespace(settings=settings.with_(database_url=env["REVIEWLOOP_DATABASE_URL"]))
+        yield SimpleNamespace(settings=settings.replace(database_url=env["REVIEWLOOP_DATABASE_URL"]))
 
     monkeypatch.setattr("app.run.cluster.supervisor.Cluster", cluster)
     monkeypatch.setattr("app.cli.crawl.crawling.find_askable", _end)

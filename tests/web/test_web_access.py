@@ -20,7 +20,7 @@ from app.run.settings import as_environment, load_settings
 from app.web import server
 from app.web.address import listening
 from app.web.base.access import Access, Role, Tokens, TooManyWrongTokens, new_token, token_hash
-from app.web.server import with_tokens
+from app.web.server import add_tokens
 from splitter.errors import InputError
 from tasks.store.sql.tables import subtasks
 
@@ -294,16 +294,16 @@ def test_a_session_that_nobody_signed_is_none(serve: Serve) -> None:
 
 def test_an_address_that_others_reach_gets_tokens_that_last(tmp_path: Path) -> None:
     empty = Settings(keys_folder=str(tmp_path))
-    own, shown = with_tokens(empty, "0.0.0.0")
+    own, shown = add_tokens(empty, "0.0.0.0")
     assert Tokens(own.web_viewer, own.web_operator).role_of(shown) is Role.OPERATOR
     assert own.web_viewer != own.web_operator
-    assert with_tokens(empty, "0.0.0.0") == (own, shown), "at the next start, too"
+    assert add_tokens(empty, "0.0.0.0") == (own, shown), "at the next start, too"
     assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
-    assert with_tokens(empty, "127.0.0.1") == (empty, "")
+    assert add_tokens(empty, "127.0.0.1") == (empty, "")
     given = Settings(**TOKENS, keys_folder=str(tmp_path))
-    assert with_tokens(given, "192.168.1.5") == (given, "")
-    one = empty.with_(web_operator=token_hash(OPERATOR))
-    assert with_tokens(one, "192.168.1.5") == (one.with_(web_viewer=own.web_viewer), "")
+    assert add_tokens(given, "192.168.1.5") == (given, "")
+    one = empty.replace(web_operator=token_hash(OPERATOR))
+    assert add_tokens(one, "192.168.1.5") == (one.replace(web_viewer=own.web_viewer), "")
 
 
 def test_a_taken_port_and_a_wrong_address_are_said() -> None:

@@ -8,7 +8,7 @@ import pytest
 from dashboard import Served
 
 from app.actions import product_actions
-from app.actions.products import named_products
+from app.actions.products import new_products
 from tasks.store.content.products import ProductEdit
 
 SETTINGS = "rules:\n  main_text: true\nsites:\n  12315.com:\n"
@@ -39,7 +39,7 @@ def test_products_that_were_added_by_mistake_are_undone(served: Served) -> None:
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_product_that_stays_is_named(served: Served, language: str) -> None:
-    added = product_actions.add(served.store, named_products(["三元牛奶", "君乐宝酸奶"]), "w", "x.csv")
+    added = product_actions.add(served.store, new_products(["三元牛奶", "君乐宝酸奶"]), "w", "x.csv")
     product_actions.edit(served.store, "三元牛奶", ProductEdit(priority=2), "w")
     page = served.get(f"/imports/{added.number}", headers={"Accept-Language": language}).text
     assert ("三元牛奶" in page, "君乐宝酸奶" in page, "x.csv" in page) == (True, False, True)

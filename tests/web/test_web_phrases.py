@@ -18,7 +18,7 @@ from app.importing.product_rows import ProductRows
 from app.run.setting_fields import Settings
 from app.sites.rule_preview import read_by_rules
 from app.views.host_waits import describe_wait, view_waits
-from app.views.words import describe, in_language
+from app.views.words import describe, switch_language
 from splitter.catalog.model import Bounds
 from splitter.catalog.rules import PageRules, ResultRules
 from splitter.errors import InputError, Message
@@ -131,7 +131,7 @@ _NAMES = (
 def test_what_a_person_is_told_of_a_trial_is_told_in_chinese(made) -> None:
     """Of files of products that are refused, and of pages that rules are tried on."""
     for english in made():
-        with in_language("zh"):
+        with switch_language("zh"):
             chinese = describe(english)
         left = re.sub(_NAMES, "", chinese)
         assert re.search(r"[\u4e00-\u9fff]", chinese), english
@@ -139,7 +139,7 @@ def test_what_a_person_is_told_of_a_trial_is_told_in_chinese(made) -> None:
 
 
 def test_reasons_are_told_in_chinese() -> None:
-    with in_language("zh"):
+    with switch_language("zh"):
         told = [describe(one) for one in _made()]
     for chinese in told:
         left = re.sub(r"\bn\d\b|[\w.-]+\.(cn|com)|\(?baidu\)?|UTC|robots", "", chinese)

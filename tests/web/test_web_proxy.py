@@ -18,7 +18,7 @@ from app.run.setting_fields import Settings
 from app.run.settings import load_settings
 from app.web.base.access import token_hash
 from app.web.base.under_path import UnderPath, inner_path
-from app.web.server import with_tokens
+from app.web.server import add_tokens
 from splitter.errors import InputError
 
 NAMES = {"", "reviews", "products", "static", "api"}
@@ -197,7 +197,7 @@ def test_a_refused_change_says_what_to_set(sample: Served) -> None:
 
 def test_a_public_address_needs_tokens(tmp_path: object) -> None:
     public = Settings(web_address="https://example.com/reviews/", keys_folder=str(tmp_path))
-    own, token = with_tokens(public, "127.0.0.1")
+    own, token = add_tokens(public, "127.0.0.1")
     assert (bool(own.web_viewer and own.web_operator), bool(token)) == (True, True)
 
 

@@ -1,4 +1,4 @@
-"""Steps of `run` and `up` before, while and after they crawl; apart, so that a wrong option is refused at once."""
+"""Steps of `run` and `up`. This module is slow to import, so commands import it after they have checked options."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from app.actions import product_actions
 from app.actions.product_actions import Added
-from app.actions.products import RefusedProduct, named_products
+from app.actions.products import RefusedProduct, new_products
 from app.cli.command import App
 from app.cli.crawl.plan import (
     MOST_PLANNED,
     find_askable,
+    load_stored,
     plan_of,
     refuse_empty,
     say_plan,
-    stored_in,
 )
 from app.cli.crawl.progress import Progress
 from app.cli.options import DatabaseUnusable, check_known, chosen_sites, person, warn_without_contact
@@ -53,12 +53,12 @@ def watch(
     """Crawl with live progress, and return the end of the run.
 
     Args:
-        nodes: how many, for the view.
-        crawl: runs to the end; called with the function that shows progress.
-        until_done: it goes on while work waits for hosts, and says so once.
+        nodes: number of nodes, for the view.
+        crawl: crawls until the end. It gets a function that shows the progress.
+        until_done: True if the run continues while work waits for hosts, which is reported once.
 
     Raises:
-        DatabaseUnusable: the database went away before the end, so the run can't be summed up.
+        DatabaseUnusable: the database does not answer at the end, so there is no summary.
     """
     settings = app.settings
     begin, began_s = mark(store), monotonic()
@@ -79,7 +79,7 @@ def watch(
 
 
 def announce(nodes: int, settings: Settings) -> None:
-    """Say what begins, and if no contact is set."""
+    """Report the beginning of a run, and warn if no contact is set."""
     where = "{}:{}".format(*settings.lab) if settings.lab else ""
     begins = translate(
         "Nodes: {n}, each with {slots} slots, on the lab at {where}. Ctrl-C ends the run."
@@ -94,45 +94,45 @@ def announce(nodes: int, settings: Settings) -> None:
 
 
 def limit_to(settings: Settings, groups: Sequence[str], sites: Sequence[str]) -> Settings:
-    """Return the settings of a run that crawls only these groups and sites; none given: all.
+    """Return the settings of a run that crawls only these groups and sites, or all if none are given.
 
     Raises:
         InputError: a site is unknown, or the catalog has none in these groups.
     """
     chosen = chosen_sites(settings.catalog(), groups, sites)
-    return settings if chosen is None else settings.with_(only_sites=frozenset(chosen))
+    return settings if chosen is None else settings.replace(only_sites=frozenset(chosen))
 
 
-def named(settings: Settings, names: Sequence[str]) -> list[NewProduct | RefusedProduct]:
-    """The products named on the command line. New ones are looked for only at the sites that the run crawls.
+def read_names(settings: Settings, names: Sequence[str]) -> list[NewProduct | RefusedProduct]:
+    """Return the products named on the command line. New ones are crawled only at the sites of the run.
 
     Raises:
-        InputError: a lab is named and does not answer, or a site is unknown.
+        InputError: a given lab does not answer, or a site is unknown.
     """
     if settings.lab is not None:
         check_lab(settings.lab)
     catalog, only = settings.catalog(), settings.only_sites
     check_known(catalog, sorted(only))
-    return named_products(names, sites=tuple(filter(only.__contains__, catalog.sites)) if only else None)
+    return new_products(names, sites=tuple(filter(only.__contains__, catalog.sites)) if only else None)
 
 
 def make_plan(
     app: App,
     given: Sequence[NewProduct | RefusedProduct],
-    beside: Callable[[Sequence[Node]], Sequence[Node]],
+    choose: Callable[[Sequence[Node]], Sequence[Node]],
 ) -> CrawlPlan:
-    """Return the requests of a run. The exit status is 2 if a name was refused, or nothing can be asked.
+    """Return the plan of a run. Set exit status 2 if a name was refused or no site can be crawled.
 
     Args:
-        beside: the nodes of a run, given those that were added.
+        choose: returns the nodes of the run, given the added nodes.
     """
     refused = [one for one in given if isinstance(one, RefusedProduct)]
     say_notes(Added(refused=refused))
     accepted = [one for one in given if isinstance(one, NewProduct)]
-    stored, added = stored_in(app.settings)
+    stored, added = load_stored(app.settings)
     if not accepted and not stored:
         raise InputError("there is no product to plan for: reviewloop run --plan 光明高钙牛奶")
-    nodes = beside(added)  # a wrong one is told before it takes a moment
+    nodes = choose(added)  # refuse a wrong node before the slow look-up of sites
     plan = plan_of(app.settings, find_askable(app.settings), accepted, stored, nodes)
     if refused or not plan.asked:
         app.exit_status = 2
@@ -142,13 +142,13 @@ def make_plan(
 def askable_or_refuse(
     settings: Settings, store: Store, nodes: Sequence[Node], *, may_be_none: bool = False
 ) -> Preflight:
-    """Find out which sites can be asked, and say so unless a lab serves them all.
+    """Find out which sites can be crawled, and report it unless a lab serves all of them.
 
     Args:
-        may_be_none: the run waits until a site can be asked.
+        may_be_none: True if the run can wait until a site can be crawled.
 
     Raises:
-        InputError: no site can be asked.
+        InputError: no site can be crawled.
     """
     found = find_askable(settings)
     if settings.lab is None or found.unasked:
@@ -164,10 +164,10 @@ def askable_or_refuse(
 def add_names(
     store: Store, given: Sequence[NewProduct | RefusedProduct], *, may_be_none: bool = False
 ) -> bool:
-    """Add the products named on the command line and return True if some were refused.
+    """Add the products named on the command line. Return True if some were refused.
 
     Args:
-        may_be_none: the run waits for products, which people add in the dashboard.
+        may_be_none: True if the run can wait for products that people add in the dashboard.
 
     Raises:
         InputError: there is no product to crawl.

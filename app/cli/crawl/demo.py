@@ -1,4 +1,4 @@
-"""`reviewloop demo`: the whole loop on the built-in lab, from four product names to their reviews, in a minute."""
+"""`reviewloop demo`: a crawl on the built-in lab, from four product names to their reviews, in a minute."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ import click
 from rich.text import Text
 
 from app.actions import product_actions
-from app.actions.products import named_products
+from app.actions.products import new_products
 from app.cli.command import App, command
 from app.cli.crawl.crawling import watch
 from app.cli.crawl.run_end import list_count_parts, list_sample_parts
 from app.cli.inspect.web import running_dashboard, say_dashboard
 from app.cli.options import database_hint
-from app.cli.output import printed
+from app.cli.output import make_console
 from app.cli.people.pairs import pair_matrices
 from app.cli.render import Part, print_parts, text
 from app.reports.summary import RunView, samples
-from app.run.nodes import numbered_nodes
+from app.run.nodes import make_nodes
 from app.run.setting_fields import Settings
 from app.run.setting_values import database
 from app.run.version import DEFAULT_DATABASE
@@ -46,7 +46,7 @@ SHORTENED: dict[str, Any] = {
     "most_unanswered": 6,
     "rest_factor": 0.01,
 }
-"""Settings that the demo shortens, so that a person is asked about a dead site within a minute."""
+"""Settings with shorter times, so that a dead site is reported to a person within a minute."""
 
 _CATALOG = "paper-2014"
 
@@ -90,11 +90,11 @@ def demo(app: App, seed: int, web: bool) -> DemoView | None:
       reviewloop demo --web
     """
     given = app.options["db"] or f"{mkdtemp(prefix='reviewloop-demo-')}/{Path(DEFAULT_DATABASE).name}"
-    app.context.params["db"] = database(given)  # for the commands that are suggested
-    # The environment has no say in the demo's settings.
+    app.context.params["db"] = database(given)  # for suggested commands
+    # The demo ignores settings in the environment.
     app.settings = Settings(database_url=database(given), sites=_CATALOG, slots=SLOTS, seed=seed, **SHORTENED)
     if not app.as_json:
-        print_parts(printed(), _introduce(app.settings))
+        print_parts(make_console(), _introduce(app.settings))
     view = _crawl(app, web=web)
     if view.verify.violations or not view.is_settled:
         app.exit_status = 1
@@ -102,8 +102,8 @@ def demo(app: App, seed: int, web: bool) -> DemoView | None:
 
 
 def _crawl(app: App, *, web: bool) -> DemoView:
-    """Add the products, and run the loop on a lab of its own until all is settled."""
-    # Slow to import (aiohttp, APScheduler): only where the demo really runs.
+    """Add the products, and crawl a new lab until all work is settled."""
+    # Slow to import (aiohttp, APScheduler), and only needed here.
     from app.lab.running import running_lab
     from app.run.embedded import crawl
     from app.run.open_store import open_store
@@ -112,11 +112,11 @@ def _crawl(app: App, *, web: bool) -> DemoView:
 
     with ExitStack() as stack:
         lab = stack.enter_context(running_lab(app.settings.catalog(), "demo", reviews=None))
-        settings = app.settings = app.settings.with_(lab=(lab.host, lab.port))
+        settings = app.settings = app.settings.replace(lab=(lab.host, lab.port))
         store = stack.enter_context(open_store(settings))
         address = stack.enter_context(running_dashboard(settings, store, "127.0.0.1")) if web else ""
-        product_actions.add(store, named_products(PRODUCTS), app.who)
-        rows = numbered_nodes(NODES, settings.slots, lab=True)
+        product_actions.add(store, new_products(PRODUCTS), app.who)
+        rows = make_nodes(NODES, settings.slots, lab=True)
         until = Until(done=True, seconds=LONGEST_S)
         done = watch(app, store, NODES, lambda show: crawl(settings, store, rows, until, show))
         with store.read() as tx:
@@ -133,7 +133,7 @@ def _crawl(app: App, *, web: bool) -> DemoView:
         if web:
             app.show(view)
             say_dashboard(address)
-            # The run had handlers of its own.
+            # The run replaced the handlers.
             signal.signal(signal.SIGINT, signal.default_int_handler)
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             with suppress(KeyboardInterrupt):
@@ -175,7 +175,7 @@ def _introduce(settings: Settings) -> Iterator[Part]:
 def _(view: DemoView) -> Iterator[Part]:
     yield Text(translate("3. The result"), style="bold")
     if view.pairs:
-        yield from pair_matrices(view.pairs, printed().width)
+        yield from pair_matrices(view.pairs, make_console().width)
     yield from list_count_parts(view)
     yield Text("\n" + translate("4. Reviews, for example"), style="bold")
     yield from list_sample_parts(view.samples)

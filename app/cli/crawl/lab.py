@@ -18,7 +18,7 @@ from app.views.words import translate
 
 @dataclass(frozen=True, slots=True)
 class LabView(AsideView):
-    """A lab that is served now; `sites` is the number of its sites."""
+    """A running lab; `sites` is the number of its sites."""
 
     host: str
     port: int
@@ -53,7 +53,7 @@ def lab(app: App, port: int, host: str, profile: str, seed: int, log_path: Path 
         curl -H 'Host: www.baidu.com' -G http://127.0.0.1:8400/s --data-urlencode 'wd=光明 牛奶 site:12315.com'
         curl http://127.0.0.1:8400/__log
     """
-    # Slow to import (aiohttp), and of no use to any other command.
+    # Slow to import (aiohttp), and only needed by this command.
     from app.lab.running import running_lab
 
     catalog = app.settings.catalog()

@@ -1,4 +1,4 @@
-"""The plan that `run` and `up` print before the first request: which sites are asked, which not, and what mends it."""
+"""The plan that `run` and `up` print first: the sites to crawl, those that can't be crawled, and the remedies."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from app.run.setting_fields import Settings
 
 MOST_PLANNED = 100_000
-"""Virtual tasks that a plan is counted over, at most."""
+"""Maximum number of virtual tasks that a plan counts."""
 
 _SITES_NAMED = 6
 _INDENT = (0, 0, 0, 4)
@@ -39,14 +39,14 @@ _NO_SITE = Message("no site can be crawled: the reasons and what fixes them are 
 
 
 def find_askable(settings: Settings) -> Preflight:
-    """Find out what can be asked; says that it takes a moment."""
+    """Find out which sites can be crawled, after a message that this takes a moment."""
     if settings.lab is None:
         say(translate("Looking up which sites can be asked (at most {n:g} s).", n=LONGEST_S), "dim")
     return preflight(settings, settings.catalog())
 
 
-def stored_in(settings: Settings) -> tuple[list[VirtualTask], list[Node]]:
-    """The virtual tasks of the store that have no tasks yet, and the nodes added; none where there is no store."""
+def load_stored(settings: Settings) -> tuple[list[VirtualTask], list[Node]]:
+    """Return the store's virtual tasks without tasks, and its added nodes; both empty without a store."""
     path = sqlite_file(settings.database_url)
     if path is not None and not path.is_file():
         return [], []
@@ -61,7 +61,7 @@ def plan_of(
     stored: Sequence[VirtualTask],
     nodes: Sequence[Node],
 ) -> CrawlPlan:
-    """The plan of products that are given and of those stored, by these nodes, at the sites that are crawled."""
+    """Return the plan for given and stored products with these nodes, at the sites of the run."""
     if only := settings.only_sites:
         unasked = {site: those for site, those in found.unasked.items() if site in only}
         found = replace(found, asked=tuple(filter(only.__contains__, found.asked)), unasked=unasked)
@@ -72,7 +72,7 @@ def plan_of(
 
 
 def searxng_notes(found: Preflight) -> Iterator[Message]:
-    """Yield what a person should know of each SearXNG that answers: its engines, and those that are silent."""
+    """Yield messages about each SearXNG that answers: its engines, and those that don't answer."""
     for name, one in found.searxng.items():
         if one.because is not None:
             continue
@@ -88,7 +88,7 @@ def searxng_notes(found: Preflight) -> Iterator[Message]:
 
 
 def node_notes(nodes: Sequence[Node]) -> list[Message]:
-    """Return what a person should know of the nodes before they crawl."""
+    """Return messages about the nodes that a person should see before the crawl."""
     if clients(nodes) > 1:
         names = join_messages(map(_describe, nodes), ", ")
         return [Message("{n} nodes: {names}.", n=len(nodes), names=names)]
@@ -124,7 +124,7 @@ def _(plan: CrawlPlan) -> Iterator[Part]:
 
 
 def say_plan(plan: CrawlPlan) -> None:
-    """Print on standard error what is about to be crawled, in a few lines."""
+    """Print the plan on standard error in a few lines."""
     print_parts(messages, _list_summary_parts(plan))
     if plan.asked and plan.not_asked:
         print_parts(
@@ -141,7 +141,7 @@ def say_plan(plan: CrawlPlan) -> None:
 
 
 def refuse_empty(plan: CrawlPlan) -> None:
-    """Raise InputError if no site can be asked."""
+    """Raise InputError if no site can be crawled."""
     if plan.asked:
         return
     raise InputError("{problem}", problem=_NO_SITE)
@@ -168,7 +168,7 @@ def _list_summary_parts(plan: CrawlPlan) -> Iterator[Part]:
 
 
 def _list_missing_parts(plan: CrawlPlan) -> Iterator[Part]:
-    """Yield each cause with its remedy, in lines: a column of a table would break the names of settings."""
+    """Yield each cause with its remedy as lines of text, as a table would break the names of settings."""
     if plan.missing:
         yield Text("\n" + translate("Not crawled, and what mends it"), style="bold")
     for one in plan.missing:

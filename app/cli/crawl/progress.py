@@ -1,4 +1,4 @@
-"""Live progress on standard error: what `status` shows; plain lines if there is no terminal."""
+"""Show live progress on standard error: the content of `status`, or plain lines without a terminal."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tasks.store.sql.database import Store
 _LINE_EVERY_S = 5.0
 _READ_EVERY_S = 2.5
 _MOST_READING = 0.05
-"""Maximum share of the time that is spent on reading the store: a large one is read less often."""
+"""Maximum share of time spent on reading the store, so that a large store is read less often."""
 _NODES_SHOWN = 16
 _WAITS_SHOWN = 5
 
@@ -40,7 +40,7 @@ class Progress:
 
     Args:
         begin: mark of the store at the beginning of the run.
-        until_done: the run goes on while work waits for hosts; it says so once.
+        until_done: True if the run continues while work waits for hosts, which is reported once.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Progress:
 
     @contextmanager
     def live(self) -> Iterator[None]:
-        """Show progress as long as the block runs."""
+        """Show progress while the block runs."""
         if not messages.is_terminal:
             yield
             return
@@ -77,7 +77,7 @@ class Progress:
                 self._live = None
 
     def update(self) -> None:
-        """Read the store, unless that was done just now, and show it."""
+        """Show the state of the store, unless it was read just now."""
         begin_s = self._clock()
         if begin_s < self._next_at_s:
             return
@@ -100,7 +100,7 @@ class Progress:
         return extend_row(ProgressView, status, seconds=at_s, added=added)
 
     def _say_waiting(self, view: StatusView) -> None:
-        """Say once that all that is left waits for hosts that don't answer, and how it ends."""
+        """Report once that all remaining work waits for hosts that don't answer, and how the run will end."""
         waits = view.waits_for_hosts
         is_waiting = (
             view.state is Situation.RESTING and waits and all(one.cause == UNREACHABLE for one in waits)
@@ -116,7 +116,7 @@ class Progress:
 
 @text.register
 def _(view: ProgressView) -> Iterator[Part]:
-    """Yield what `status` shows, as far as there is room for it, and what this run has stored."""
+    """Yield the content of `status` that fits the screen, and the counts of this run."""
     stored = translate(
         "{length}; {pages:,} pages and {reviews:,} reviews stored",
         length=seconds(view.seconds),

@@ -1,4 +1,4 @@
-"""`reviewloop run` and `reviewloop up`: the whole loop, in this process or as a cluster on this machine."""
+"""`reviewloop run` and `reviewloop up`: crawl in this process, or with a cluster on this machine."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def run(
     from app.run.process import Until
 
     settings = app.settings = crawling.limit_to(settings, groups, sites_named)
-    given = crawling.named(settings, names)
+    given = crawling.read_names(settings, names)
     otherwise = _NODES_IN_THE_LAB if settings.lab else _NODES_ON_THE_WEB
     if only_plan:
         return crawling.make_plan(app, given, lambda added: choose_nodes(settings, added, nodes, otherwise))
@@ -98,7 +98,7 @@ def run(
             stack.enter_context(running_dashboard(settings, store, web_host))
         found = crawling.askable_or_refuse(settings, store, rows, may_be_none=web)
         from app.run.embedded import (
-            crawl,  # it brings what fetches, which neither a plan nor a wrong name needs
+            crawl,  # loads the downloader, which a plan does not need
         )
 
         crawling.announce(len(rows), settings)
@@ -180,14 +180,14 @@ def up(
     from app.run.process import Until
 
     settings = app.settings = crawling.limit_to(settings, groups, sites_named)
-    given = crawling.named(settings, names)
+    given = crawling.read_names(settings, names)
     with Cluster(settings, data, say) as cluster, store_for_work(cluster.settings) as store:
         rows = list_nodes(settings, store, nodes, _NODES_OF_A_CLUSTER)
         refused = crawling.add_names(store, given)
         crawling.askable_or_refuse(settings, store, rows)
         crawling.announce(len(rows), settings)
         if own:
-            # It has no password: whoever may enter its folder may read it.
+            # It has no password: access to its folder gives access to the data.
             look = translate(
                 "Look at it from another terminal, now or when it has ended: {command}",
                 command=f"reviewloop status{database_hint()}",
@@ -201,7 +201,7 @@ def up(
 
 
 def _dashboard(cluster: Cluster) -> Program:
-    """Return the dashboard as a program, at its usual port if that is free."""
+    """Return the dashboard as a program, at its default port if that is free."""
     from app.run.cluster import processes
     from app.web.address import DEFAULT_PORT, address_of, listening_near
 
@@ -211,7 +211,7 @@ def _dashboard(cluster: Cluster) -> Program:
 
 
 def _read_settings(app: App, *, no_modification: bool, no_recall: bool, **options: Any) -> Settings:
-    """Return the settings of a run. Raises InputError for a wrong catalog or address before anything is started."""
+    """Return the settings of a run. Raises InputError for a wrong catalog or address."""
     app.options |= options
     app.options |= {
         "modification": False if no_modification else None,

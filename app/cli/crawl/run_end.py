@@ -1,4 +1,4 @@
-"""The end of a run: what a person wants to know, what is left to do, and the exit status."""
+"""Report the end of a run: results, remaining work, and the exit status."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from app.reports.summary import RunView
 from app.views.durations import seconds
 from app.views.failed import group_by_cause
 from app.views.fields import format_counts
-from app.views.host_waits import unplanned_texts
+from app.views.host_waits import describe_unplanned
 from app.views.moments import written_text
 from app.views.words import plural, translate
 from tasks.domain.states import count_open
@@ -34,7 +34,7 @@ _PRODUCTS_SHOWN = 10
 
 
 def finish(app: App, done: RunView, until: Until, *, refused: bool) -> RunView:
-    """Say what is left; the exit status is 2 if names were refused, 1 if the run left work that it had to do."""
+    """Report remaining work, and set the exit status: 2 if names were refused, 1 if the run left work undone."""
     left = done.left
     waits = done.waits_for_hosts if left else ()
     ended_early = until.seconds is None or done.seconds < until.seconds
@@ -92,7 +92,7 @@ class _Count:
 
 
 def _list_statistics(sums: AttemptSums) -> Iterator[_Count]:
-    """Yield requests by status and by error, attempts by outcome and by reason."""
+    """Yield counts of requests by status and error, and of attempts by outcome and reason."""
     requests = translate("requests of this run")
     yield _Count(requests, "", sums.requests)
     yield _Count(requests, translate("MB of bodies"), f"{sums.bytes / 1e6:,.1f}")
@@ -115,7 +115,7 @@ class _ProductReviews:
 
 
 def list_count_parts(view: RunView) -> Iterator[Part]:
-    """Yield the counts of a run, and what waits for hosts and people."""
+    """Yield the counts of a run, and the work that waits for hosts and people."""
     yield Fact(translate("Queues"), queue_line(view.queues))
     stored = translate(
         "{pages:,} pages, {reviews:,} reviews ({new_pages:,} and {new_reviews:,} of them by this run) of "
@@ -139,7 +139,7 @@ def list_count_parts(view: RunView) -> Iterator[Part]:
     yield Fact(translate("Took"), took)
     if view.waits_for_hosts:
         yield tabulate_waits(view.waits_for_hosts, view.now)
-    for line in unplanned_texts(view.sites_not_asked):
+    for line in describe_unplanned(view.sites_not_asked):
         yield Fact(translate("Not crawled"), shown(line))
     rows = [_ProductReviews(name, n) for name, n in view.reviews_by_product.items()]
     more = len(rows) - _PRODUCTS_SHOWN
@@ -150,7 +150,7 @@ def list_count_parts(view: RunView) -> Iterator[Part]:
 
 
 def list_sample_parts(rows: Sequence[ReviewRow]) -> Iterator[Part]:
-    """Yield reviews, as examples."""
+    """Yield reviews as examples."""
     for row in rows:
         title = short(row.title or row.page_title, 50)
         yield Text.assemble((f"   {shown(row.product)}", "cyan"), f"  {shown(title)}")

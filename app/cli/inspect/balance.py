@@ -1,4 +1,4 @@
-"""`reviewloop balance`: how many URLs each node gets; its files of nodes and of recorded runs."""
+"""`reviewloop balance`: divide URLs over nodes, given files of nodes and of recorded runs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _FORMS = Message(
 _MOST = 1e300
 
 RunTime = Curve | NodeParameters
-"""A node's run time as it is known: its curve, or parameters for the learned model."""
+"""The run time of a node: its curve, or its parameters for the learned model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,9 +55,9 @@ class BalanceView(AllocationResult):
     """A division of URLs over nodes.
 
     Attributes:
-        feasible, published, fitness: of the swarm's best particle; `None` for the exact solver.
-        even: the division in equal parts.
-        learned: the error of learned run times; `None` if none were learned.
+        feasible, published, fitness: values of the swarm's best particle; `None` for the exact solver.
+        even: the division into equal parts, for comparison.
+        learned: error of learned run times; `None` if none were learned.
     """
 
     names: Sequence[str]
@@ -71,7 +71,7 @@ class BalanceView(AllocationResult):
 
 @dataclass(frozen=True, slots=True)
 class SharedUrls:
-    """The URLs of a node, with their seconds and those of an even division."""
+    """The URLs of a node and their run time, next to those of an even division."""
 
     node: str
     urls: int
@@ -155,14 +155,14 @@ def balance(
         raise InputError("learn from a file with --attempts or from a recorded run with --from, not both")
     if nodes_file is None and recorded is None:
         raise InputError("name a file of nodes, or a recorded run with --from")
-    samples, own = _recorded(recorded) if recorded is not None else ([], {})
+    samples, own = _load_recorded(recorded) if recorded is not None else ([], {})
     where = str(nodes_file or recorded)
     nodes = read_nodes(nodes_file) if nodes_file is not None else own
     trained = None
     if runs_file is not None:
-        trained = _learned(str(runs_file), read_runs(runs_file), seed)
+        trained = _learn(str(runs_file), read_runs(runs_file), seed)
     elif recorded is not None:
-        trained = _learned(recorded, samples, seed)
+        trained = _learn(recorded, samples, seed)
     curves = Curves([_curve(where, name, run, trained) for name, run in nodes.items()])
     best = swarm(curves, total, np.random.default_rng(seed), iterations) if solver == "pso" else None
     divided = evaluated(curves, exact(curves, total) if best is None else best.allocation)
@@ -194,7 +194,7 @@ def _(view: BalanceView) -> Iterator[Part]:
     if view.published is not None and not view.feasible:
         yield translate(
             "The best particle was {allocation}, no allocation of {total}: repaired.",
-            allocation=_listed(view.published),
+            allocation=_join_counts(view.published),
             total=sum(view.allocation),
         )
     if view.learned is not None:
@@ -206,8 +206,8 @@ def _(view: BalanceView) -> Iterator[Part]:
         )
 
 
-def _recorded(name: str) -> tuple[list[Sample], dict[str, RunTime]]:
-    """Durations of a run's attempts, and its nodes that reported parameters. Raises InputError."""
+def _load_recorded(name: str) -> tuple[list[Sample], dict[str, RunTime]]:
+    """Return samples from a run's attempts, and its nodes with reported parameters. Raises InputError."""
     settings = settings_of(name)
     with store_there(settings) as store, store.read() as tx:
         machines = list_node_parameters(tx)
@@ -219,7 +219,7 @@ def _recorded(name: str) -> tuple[list[Sample], dict[str, RunTime]]:
     return samples, known
 
 
-def _learned(where: str, samples: Sequence[Sample], seed: int) -> Trained:
+def _learn(where: str, samples: Sequence[Sample], seed: int) -> Trained:
     try:
         return train(samples, seed)
     except TrainingError as error:
@@ -239,13 +239,13 @@ def _curve(path: str, name: str, run: RunTime, trained: Trained | None) -> Curve
     return trained.curve(run)
 
 
-def _listed(counts: tuple[int, ...]) -> str:
+def _join_counts(counts: tuple[int, ...]) -> str:
     shown = "/".join(map(str, counts[:10]))
     return shown if len(counts) <= 10 else f"{shown}/..."
 
 
 def read_nodes(path: Path) -> dict[str, RunTime]:
-    """Nodes by name, in the file's order. Raises InputError with file, place and key."""
+    """Return run times by name of the node, in the file's order. Raises InputError with file, place and key."""
     listed = _json(path)
     if not isinstance(listed, list) or not listed:
         raise InputError("{path}: is no list of nodes; write [{{...}}, ...] with at least one", path=path)
@@ -272,12 +272,12 @@ def read_nodes(path: Path) -> dict[str, RunTime]:
 
 
 def read_runs(path: Path) -> list[Sample]:
-    """Recorded runs: JSON, a list of objects, or CSV with a header; both with the five parameters, `n` and `seconds`.
+    """Read recorded runs from a JSON list of objects or a CSV file with a header.
 
-    A parameter that is not known is null or an empty cell.
+    Each run has the five parameters, `n` and `seconds`. An unknown parameter is null or an empty cell.
 
     Raises:
-        InputError: with file, place and key.
+        InputError: a value is wrong; the message has file, place and key.
     """
     if path.suffix.lower() == ".json":
         listed = _json(path)
@@ -380,7 +380,7 @@ def _number(where: str, entry: Mapping[str, Any], key: str) -> float:
 
 
 def _is_number(value: object) -> bool:
-    # An integer beyond the range of floating point is no number here.
+    # An integer beyond the range of floats is refused.
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _MOST
 
 

@@ -1,4 +1,4 @@
-"""`reviewloop doctor`: what is missing on this machine, and what mends it."""
+"""`reviewloop doctor`: check this machine, and print remedies."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from splitter.errors import Message, join_messages
 
 _STYLES = {CheckState.OK: "green", CheckState.WARNING: "yellow", CheckState.FAILED: "red"}
 _STATE = 8
-"""Columns of a state, with the blank behind it."""
+"""Width of the column with the state, including the blank after it."""
 _CLOCK = "set this machine's clock (timedatectl set-ntp true)"
 _SEARXNG = "{url} answers; its engines: {engines}"
 _RENDERED = "{rendered} of {sites} sites"
@@ -80,12 +80,12 @@ TEXTS = {
     "wrong_mail": ("{error}", "see docs/schedules.md"),
     "wrong_schema": ("{error}", "see docs/backup.md"),
 }
-"""Sentences for each reason of a check: the finding, and the remedy."""
+"""Sentences by reason of a check: the finding and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedView:
-    """The state of a subject, the finding, and what would mend it."""
+    """The state of a subject, with the finding and the remedy."""
 
     what: str
     state: CheckState
@@ -95,7 +95,7 @@ class CheckedView:
 
 @dataclass(frozen=True, slots=True)
 class DoctorView:
-    """Checks, each as soon as it is done."""
+    """The checks, yielded one by one."""
 
     checks: Iterator[CheckedView]
 

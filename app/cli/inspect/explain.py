@@ -1,4 +1,4 @@
-"""`reviewloop explain`: the story of a subtask, with the data behind every decision."""
+"""`reviewloop explain`: the history of a subtask, with the data behind each decision."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ _INDENT = "  "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainView:
-    """A subtask with all that happened to it.
+    """A subtask with its history.
 
     Attributes:
-        refused: records of its product's pages on its site that were not stored as reviews.
-        would_be_decided_now: the decision that allocation would make now; `None` if it does not wait.
+        refused: number of records that were not stored as reviews, by reason, for its product and site.
+        would_be_decided_now: the decision that allocation would make now; `None` if the subtask does not wait.
     """
 
     subtask: Row
@@ -59,11 +59,11 @@ class ExplainView:
 @command(None, "explain", sites=True)
 @click.argument("subtask", type=int)
 def explain(app: App, subtask: int) -> ExplainView:
-    """Show the reasons for the way that a subtask took.
+    """Show the reasons for each step of a subtask.
 
     Show each decision with its candidates and the figures behind it. Allocation: every node with its
     completion rate, efficiency and score. Modification: quota and budget, and why. Recall: why, after how
-    long, which nodes to avoid. Wake: what was left, and the subtask that follows.
+    long, which nodes to avoid. Wake: the hits left, and the follow-up subtask.
 
     \b
     Example:
@@ -89,7 +89,7 @@ def explain(app: App, subtask: int) -> ExplainView:
 
 
 def _preview(settings: Settings, store: Store, subtask_id: int) -> dict[str, Any]:
-    """Return the decision that allocation would make about a waiting subtask now, chance included."""
+    """Return the decision that allocation would make now about a waiting subtask, including its random part."""
     from app.run import sweep_wiring
     from tasks.jobs.sweeps import preview
 
@@ -249,7 +249,7 @@ def _list_allocated(detail: Row, event: EventRow, attempt: AttemptRow | None) ->
 
 
 def _list_ruling_parts(decided: Row) -> Iterator[Part]:
-    """Yield the constraint that ruled a decision, and when its attempt ends early; nothing without a plan."""
+    """Yield the limiting constraint of a decision, and the condition for ending early; nothing without a plan."""
     prices, floor = decided.get("prices"), decided.get("floor")
     if prices is not None:
         yield _INDENT + translate(

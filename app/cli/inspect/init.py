@@ -1,4 +1,4 @@
-"""`reviewloop init`: a folder to work in."""
+"""`reviewloop init`: make a working folder."""
 
 from __future__ import annotations
 

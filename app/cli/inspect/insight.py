@@ -1,4 +1,4 @@
-"""`reviewloop insight`: what buyers complain about, since when, and what rises."""
+"""`reviewloop insight`: themes of complaints, rises, and new phrases."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def list_themes(app: App, names: tuple[str, ...], period: PeriodChoice) -> Theme
 
     For each theme: complaints, their share of buyers' reviews, the first and the last day, the state, and the
     complaints of each of the last 26 weeks. Equal texts count once. Shares use only sites that publish praise as
-    well. Reviews without a date count in an open period only, and are told as one number.
+    well. Reviews without a date count in an open period only, and are reported as one number.
 
     \b
     Examples:
@@ -74,8 +74,9 @@ def list_themes(app: App, names: tuple[str, ...], period: PeriodChoice) -> Theme
 def list_rising(app: App) -> RisesView:
     """List the themes that rise significantly, and the products whose complaints in all rise.
 
-    Each theme of each product is judged at the end of the last whole week. It rises if its complaints are more than
-    its last three years and the week's other reviews let expect, corrected for the number of themes that are watched.
+    Each theme of each product is judged at the end of the last whole week. It rises if its complaints significantly
+    exceed the number expected from its last three years and the week's other reviews, corrected for the number of
+    watched themes.
     All complaints together are watched at the sites that publish praise as well: if a site has complaints only, a
     general rise can't be distinguished from more coverage. A rise is listed until its numbers have been usual for 4
     weeks; p is that of its surest week.
@@ -257,7 +258,7 @@ def _(view: ThemesView) -> Iterator[Part]:
         rest = len(view.sites_without_share) - _MOST_SITES
         more = translate(" and {n} more", n=rest) if rest > 0 else ""
         yield translate("Not in shares, as they publish no praise: {sites}{more}", sites=some, more=more)
-    yield from _uncounted(view.counted)
+    yield from _note_uncounted(view.counted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,12 +314,12 @@ def _(view: NewPhrasesView) -> Iterator[Part]:
 
 @text.register
 def _(view: RisesView) -> Iterator[Part]:
-    """Yield the rises, one below the other, each with its newest quote."""
+    """Yield the rises, each with its newest quote."""
     if not view.rises:
         yield translate("No theme rises; judged up to {day}.", day=view.until)
     for row in view.rises:
         yield from _describe_rise(row)
-    yield from _uncounted(view.counted)
+    yield from _note_uncounted(view.counted)
 
 
 def _describe_rise(row: RiseRow) -> Iterator[Part]:
@@ -339,7 +340,7 @@ def _describe_rise(row: RiseRow) -> Iterator[Part]:
 
 
 def _quote_line(theme: str, quote: QuoteRow) -> Text:
-    """Return a quote with its day, site and address."""
+    """Return a quote with its day, site and URL as one line."""
     words = shown(quote.text)
     if len(words) > _LONGEST_QUOTE:
         words = f"{words[:_LONGEST_QUOTE]}…"
@@ -351,7 +352,7 @@ def _day_text(day: date | None) -> str:
     return "" if day is None else day.isoformat()
 
 
-def _uncounted(share: float) -> Iterator[Part]:
+def _note_uncounted(share: float) -> Iterator[Part]:
     if share < 1:
         sentence = translate(
             "Only {n} % of the reviews of before the upgrade are counted yet; `run` and `judge` go on with it.",

@@ -1,4 +1,4 @@
-"""`reviewloop judge`: judges stored reviews and links again, or reads their dates again."""
+"""`reviewloop judge`: judge stored reviews and links again, or read their dates again."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SHOWN = 10
 
 @dataclass(frozen=True, slots=True)
 class VoiceChange:
-    """Reviews that had one voice and have another, or the same, now; `None`: not judged."""
+    """Number of reviews by their voice before and now; `None` stands for reviews without a judgement."""
 
     before: str | None
     after: str | None
@@ -46,9 +46,9 @@ class JudgedView:
     """The outcome of judging, with the fields of `Judged`.
 
     Attributes:
-        model: the name of the voices' model.
-        ended: False if it was broken off.
-        compared: reviews that were compared with earlier ones.
+        model: name of the model for voices.
+        ended: False if judging was interrupted.
+        compared: number of reviews that were compared with earlier ones.
     """
 
     model: str
@@ -93,8 +93,8 @@ def judge(app: App, product: str | None, again: bool, dates: bool, dry_run: bool
     """Judge again what is stored: voices, whether a page is about its product, and which reviews are reposts.
 
     Use it for a store of an older version, or after a product's words have changed. Nothing is deleted:
-    reviews of a page about another product are left out of exports, and return if a later judging says
-    so; texts that were refused less than 90 days ago are accepted if they are reviews by today's rules.
+    reviews of a page about another product are left out of exports, and come back if a later judging
+    decides otherwise; texts that were refused less than 90 days ago are accepted if they are reviews by today's rules.
     Ctrl-C ends it; the next run continues there.
 
     With --dates, the date texts of stored reviews are read again by the rules of this version; the stored
@@ -234,7 +234,7 @@ def _(view: DatesView) -> Iterator[Part]:
 
 
 def _list_more(n: int) -> Iterator[Part]:
-    """Yield how many changes are not shown, if there are any."""
+    """Yield a line with the number of changes that are not shown, if any."""
     if n > _SHOWN:
         yield Text(translate("  ... and {n:,} more; --json lists them", n=n - _SHOWN), style="dim")
 
@@ -292,7 +292,7 @@ def _(view: JudgedView) -> Iterator[Part]:
 
 
 def _tabulate_voices(changes: Sequence[VoiceChange]) -> Part:
-    """Return a table of the reviews: a row for each voice before, a column for each voice now."""
+    """Return a table of counts with a row for each voice before and a column for each voice now."""
     counts = Counter[tuple[str, str]]()
     for one in changes:
         counts[one.before or _NOT_JUDGED, one.after or _NOT_JUDGED] += one.reviews

@@ -1,4 +1,4 @@
-"""`reviewloop report`: what buyers complain about, as one HTML file that can be mailed and printed."""
+"""`reviewloop report`: write the report on complaints as one HTML file to mail or print."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`reviewloop sites check`: is the catalog right, who answers, do the rules still fit."""
+"""`reviewloop sites check`: check the catalog, which sites answer, and if the rules still fit."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
 
 _REQUEST_S = 10.0
 _WITHIN_S = 120.0
-"""No request begins later than this."""
+"""Seconds after which no request begins."""
 _QUERY = "牛奶"
-"""Every engine is searched for it."""
+"""Keyword of the search at each engine."""
 _ENGINE_FIELDS = "name http robots rules verdict why>"
 _SITE_FIELDS = "name http robots verdict why>"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckView:
-    """A catalog, and the answers of its engines and sites.
+    """A catalog and the results of its engines and sites.
 
     Attributes:
-        rules: number of sets of page rules.
-        no_browser: why pages made by script can't be read; empty: they can, or there are none.
-        reached: whether any server answered.
+        rules: number of page rules.
+        no_browser: the reason why pages made by scripts can't be read; empty if they can or there are none.
+        reached: True if any server responded.
     """
 
     catalog: str
@@ -91,7 +91,7 @@ def check(app: App) -> CheckView:
 
 
 def _describe_lack(settings: Settings, catalog: Catalog) -> str:
-    """Return why pages made by script can't be read, if the catalog has such pages; else an empty text."""
+    """Return the reason why the catalog's pages made by scripts can't be read; empty if they can or there are none."""
     from app.run.preflight import browser_missing
 
     sites = sum(map(catalog.renders, catalog.sites))
@@ -104,7 +104,7 @@ def _describe_lack(settings: Settings, catalog: Catalog) -> str:
 
 
 def _ask_all(settings: Settings, catalog: Catalog, no_browser: str) -> tuple[list[SiteAnswer], bool]:
-    """Ask every engine and site once; return their answers, and whether any server answered."""
+    """Check every engine and site once. Return the results, and True if any server responded."""
     from app.sites.http_session import ask
     from app.sites.site_check import SiteCheck, offline
     from splitter.keywords import product_query

@@ -1,4 +1,4 @@
-"""`reviewloop sites try`: what a site's rules take from one page, fetched from its URL or read from a file."""
+"""`reviewloop sites try`: apply a site's rules to one page, fetched from its URL or read from a file."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ def try_(app: App, site: str, source: str, product: str | None, read_as: str | N
 
 
 def _get_page(app: App, site: str, source: str, read_as: str | None) -> Trial:
-    from app.sites.rule_trial import fetched, given  # it brings what reads pages
+    from app.sites.rule_trial import fetch_trial, make_trial  # it brings what reads pages
 
     catalog = app.settings.catalog()
     if "://" in source:
         read_address(AddressKind.PAGE, source)
-        return fetched(app.settings, catalog, site, source, read_as)
+        return fetch_trial(app.settings, catalog, site, source, read_as)
     try:
         body = Path(source).read_bytes()
     except OSError as error:
@@ -82,7 +82,7 @@ def _get_page(app: App, site: str, source: str, read_as: str | None) -> Trial:
             source=shown_address(source),
             reason=system_reason(error),
         ) from error
-    return given(catalog, site, body, read_as, source)
+    return make_trial(catalog, site, body, read_as, source)
 
 
 @text.register

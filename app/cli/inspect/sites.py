@@ -1,4 +1,4 @@
-"""`reviewloop sites`: list them, sign in to them."""
+"""`reviewloop sites`: list sites and sign in to them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.text import Text
 from app.cli.command import App, command
 from app.cli.inspect.site_check import check
 from app.cli.inspect.site_try import try_
-from app.cli.options import group_option, in_groups
+from app.cli.options import group_option, list_in_groups
 from app.cli.render import Done, Part, table, text
 from app.files.harmless import shown
 from app.views.fields import format_moment
@@ -40,7 +40,7 @@ sites.add_command(try_)
 @command(sites, "list", sites=True)
 @group_option
 def list_(app: App, groups: tuple[str, ...]) -> SitesView:
-    """List sites with their group, engine, limits, what robots.txt says, and what was collected there.
+    """List sites with their group, engine, limits, robots.txt, and counts of stored pages and reviews.
 
     A site is "not permitted" if the robots.txt of its own host or of its engine refuses; it then gets no
     task. "unknown" means that it was not requested yet (a runner does that when it makes tasks), or that

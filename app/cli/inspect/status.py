@@ -1,4 +1,4 @@
-"""`reviewloop status`: the state of the loop, while a runner runs or not."""
+"""`reviewloop status`: the state of the crawl, also while nothing runs."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterator
 
 from app.cli.command import App, command
-from app.cli.options import DatabaseUnusable, left_by_up
+from app.cli.options import DatabaseUnusable, find_folder_of_up
 from app.cli.render import Fact, Part, text
 from app.cli.tables import coverage_text, list_node_parts, queue_line, tabulate_waits
 from app.files.harmless import shown
 from app.run.open_store import is_busy
 from app.views.fields import format_counts, format_moment
-from app.views.host_waits import unplanned_texts
+from app.views.host_waits import describe_unplanned
 from app.views.loop_state import Situation, SystemState
 from app.views.status import StateView, StatusView, describe_view, get_status_view, view_state
 from app.views.words import plural, translate
@@ -21,7 +21,7 @@ from tasks.domain.errors import StoreUnavailable, WrongRevision
 
 @command(None, "status", sites=True)
 def status(app: App) -> StateView:
-    """Show the queues, what is stored, and which nodes are online.
+    """Show the state, the queues, counts of stored pages and reviews, and the nodes.
 
     \b
     Examples:
@@ -32,7 +32,7 @@ def status(app: App) -> StateView:
         with app.store.read() as tx:
             return get_status_view(tx, app.settings.catalog(), app.settings.buffer())
     except WrongRevision:
-        folder = left_by_up(app.settings)
+        folder = find_folder_of_up(app.settings)
         if folder is None or not is_busy(folder):
             raise
         situation = Situation.STARTING
@@ -57,7 +57,9 @@ def _(view: StatusView) -> Iterator[Part]:
     yield from text.dispatch(StateView)(view)
     yield Fact(translate("Queues"), queue_line(view.queues))
     yield Fact(translate("Waiting"), _describe_waiting(view))
-    yield from (Fact(translate("Not crawled"), shown(one)) for one in unplanned_texts(view.sites_not_asked))
+    yield from (
+        Fact(translate("Not crawled"), shown(one)) for one in describe_unplanned(view.sites_not_asked)
+    )
     yield Fact(
         translate("Stored"),
         translate(

@@ -1,4 +1,4 @@
-"""`reviewloop verify`: the proof that the loop kept its invariants."""
+"""`reviewloop verify`: check the invariants of the loop."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def verify(app: App) -> Verification:
 
     It reads the event log and the tables: nothing was lost or doubled, or moved against the rules. Each
     subtask is in exactly one queue, only legal transitions, never more than 5 recalls in a round, every
-    attempt counted once, no page or review stored twice, nothing overdue for long. docs/verify.md says
-    what is proved, and what is not. Works during a run. Exit status 1 if there is a violation.
+    attempt counted once, no page or review stored twice, nothing overdue for long. docs/verify.md lists
+    the proofs and their limits. Works during a run. Exit status 1 if there is a violation.
 
     \b
     Example:

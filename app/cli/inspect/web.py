@@ -1,4 +1,4 @@
-"""`reviewloop web`: the dashboard, its API and its metrics, on this machine."""
+"""`reviewloop web`: serve the dashboard, its API and its metrics on this machine."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DashboardView(AsideView):
-    """The address of a dashboard that is served now."""
+    """The address of a running dashboard."""
 
     address: str
 
 
 @dataclass(frozen=True, slots=True)
 class TokenView:
-    """A new token, and the variable that is set to its hash."""
+    """A new token, and the variable to set to its hash."""
 
     role: str
     token: str
@@ -80,11 +80,11 @@ def web(
         return
     settings = app.settings
     if root_path is not None:
-        settings = settings.with_(web_root_path=root_path)
+        settings = settings.replace(web_root_path=root_path)
     from app.web.address import address_of, listening
-    from app.web.server import find_root_path, make_server, with_tokens
+    from app.web.server import add_tokens, find_root_path, make_server
 
-    settings, token = with_tokens(settings, host)
+    settings, token = add_tokens(settings, host)
     app.store.patient = False
     with listening(host, port) as sock:
         server = make_server(settings, app.store, sock, ahead=True)
@@ -110,7 +110,7 @@ def _(view: TokenView) -> Iterator[Part]:
 
 
 def say_dashboard(address: str) -> None:
-    """Say where a dashboard is that is served while something else runs."""
+    """Report the address of a dashboard that is served during a run."""
     print_parts(messages, text(DashboardView(address)))
 
 
@@ -121,11 +121,11 @@ def _say_token(token: str) -> None:
 
 @contextmanager
 def running_dashboard(settings: Settings, store: Store, host: str) -> Iterator[str]:
-    """Serve the dashboard in a thread and yield its address; on loopback at any port if the usual one is taken."""
+    """Serve the dashboard in a thread, and yield its address. On loopback it may use another port than the default."""
     from app.web.address import DEFAULT_PORT, is_loopback, listening, listening_near
-    from app.web.server import serving, with_tokens
+    from app.web.server import add_tokens, serving
 
-    settings, token = with_tokens(settings, host)
+    settings, token = add_tokens(settings, host)
     bound = listening_near(DEFAULT_PORT) if is_loopback(host) else listening(host, DEFAULT_PORT)
     with bound as sock, serving(settings, store, sock) as address:
         say_dashboard(address)

@@ -1,1 +1,1 @@
-"""Commands by which people steer: nodes, failed subtasks, schedules, alerts."""
+"""Commands for operators: nodes, failed subtasks, schedules, alerts."""

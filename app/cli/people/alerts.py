@@ -1,4 +1,4 @@
-"""`reviewloop alerts`: the rules, the alerts that are on, and whether their receivers take a message."""
+"""`reviewloop alerts`: list rules and present alerts, and send a test message."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _WATCHED = {
 
 @dataclass(frozen=True, slots=True)
 class AlertsView:
-    """Alerts: their rules, receivers, and those that are on.
+    """The rules and receivers of alerts, and the present alerts.
 
     Attributes:
-        rules: the least value that alerts, by rule.
-        not_reached: alerts whose message a receiver did not take.
-        now: `None` if there is no store.
+        rules: the threshold of each rule.
+        not_reached: alerts whose message did not reach a receiver.
+        now: present alerts; `None` if there is no store.
     """
 
     rules: Mapping[str, float]

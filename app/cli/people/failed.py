@@ -1,4 +1,4 @@
-"""`reviewloop failed`: what waits for a person; what the person can do about it is in `failed_changes`."""
+"""`reviewloop failed`: show subtasks that wait for a person. `failed_changes` has the actions on them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ for _command in (retry, assign, edit, abandon):
 
 @command(failed, "list")
 def list_(app: App) -> WaitingView:
-    """List what waits for a person, grouped by cause, with what to do.
+    """List subtasks that wait for a person, grouped by cause, with suggestions.
 
     \b
     Example:
@@ -71,10 +71,10 @@ def _(view: WaitingView) -> Iterator[Part]:
 
 
 def list_waiting_parts(view: WaitingView, hint: str) -> Iterator[Part]:
-    """Yield what waits for a person, with the commands that come next.
+    """Yield the subtasks that wait for a person, with the next commands.
 
     Args:
-        hint: the option that names the database in these commands; may be empty.
+        hint: the option `--db` for these commands; may be empty.
     """
     if not view.total:
         yield Text(translate("Nothing waits for a person."), style="green")
@@ -119,9 +119,9 @@ def show(app: App, subtask: int, refetch: bool) -> SubtaskView:
     with app.store.read() as tx:
         view = get_subtask_view(tx, subtask)
     if refetch:
-        from app.sites.rendered_answer import asked_again  # slow to import, with what reads pages
+        from app.sites.rendered_answer import refetch_page  # slow to import, with what reads pages
 
-        again = asked_again(view.get_last_url(), view.subtask["site"], app.settings)
+        again = refetch_page(view.get_last_url(), view.subtask["site"], app.settings)
         view = replace(view, refetch=again)
     return view
 

@@ -1,4 +1,4 @@
-"""`reviewloop failed retry`, `assign`, `edit` and `abandon`: what a person does about subtasks that wait."""
+"""`reviewloop failed retry`, `assign`, `edit` and `abandon`: act on subtasks that wait for a person."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ dry_run_option = click.option("--dry-run", is_flag=True, help="Only list the sub
 
 @dataclass(frozen=True, slots=True)
 class WouldChange:
-    """A subtask that an action would be done to."""
+    """A subtask that an action would change."""
 
     subtask: int
     product: str
@@ -35,11 +35,11 @@ class WouldChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DryRunView:
-    """The result of an action that was not done.
+    """The outcome that an action would have.
 
     Attributes:
-        unknown: numbers that no subtask has.
-        refused: subtasks, unknown ones too, that refuse the action.
+        unknown: numbers without a subtask.
+        refused: subtasks that refuse the action, including unknown ones.
     """
 
     dry_run: bool
@@ -136,7 +136,7 @@ def abandon(app: App, subtasks: tuple[int, ...], why: str, dry_run: bool) -> Don
 def _act(
     app: App, ids: Sequence[int], action: Action, message: str, *, dry_run: bool = False
 ) -> Done | DryRunView:
-    """Act on each subtask; those that refuse it are listed with the reason, the others go on."""
+    """Apply an action to each subtask, and list those that refuse it with the reason."""
     outcome = manual_actions.act_on_each(app.store, ids, action, app.who, dry_run=dry_run)
     for one in outcome.refused:
         say(translate("refused: {why}", why=one.why), "red")

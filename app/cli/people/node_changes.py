@@ -1,4 +1,4 @@
-"""`reviewloop nodes add` and `nodes remove`: the nodes that `run` and `up` crawl with beside this machine's own."""
+"""`reviewloop nodes add` and `nodes remove`: change the nodes that `run` and `up` use in addition to this machine."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def add(
     origin = translate("from {address}", address=address)
     if proxy is not None:
         origin = translate("through {proxy}", proxy=proxy)
-    # An address that the system would choose by itself is no second client.
+    # The address that the system chooses by default is not another client.
     if name == OWN or address in system_addresses(lab=False):
         message = translate(
             "{name} is added: from the next start on `run` and `up` crawl {origin}, instead of {own} (this machine "
@@ -126,7 +126,7 @@ def add(
 @command(None, "remove")
 @click.argument("name")
 def remove(app: App, name: str) -> Done:
-    """Remove a node that was added; the pages it collected and what was learned of it stay.
+    """Remove a node that was added. Its pages and statistics stay.
 
     \b
     Example:
@@ -137,7 +137,7 @@ def remove(app: App, name: str) -> Done:
 
 
 def _read_proxy(text: str) -> Proxy:
-    """Return the proxy that is given, or asked for. Raises InputError, whose message does not repeat it."""
+    """Return the given proxy, or ask for it. Raises InputError, whose message does not quote it."""
     given = click.prompt(translate("Proxy"), hide_input=True, err=True) if text == "-" else text
     try:
         return Proxy(read_proxy(given))
@@ -146,7 +146,7 @@ def _read_proxy(text: str) -> Proxy:
 
 
 def _try_proxy(proxy: Proxy) -> None:
-    """Warn if nothing answers at the proxy's place; it may come later."""
+    """Warn if the proxy does not answer. It may start later."""
     host, _, port = proxy.place.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWERS_WITHIN_S).close()

@@ -31,7 +31,7 @@ def nodes() -> None:
 
 @command(nodes, "list")
 def list_(app: App) -> NodesView:
-    """List the nodes with what each does now, and which hosts refuse their addresses.
+    """List the nodes with their work, and the hosts that refuse their addresses.
 
     Working and free slots make its slots. "waiting" counts begun attempts that wait for a host's rate or for the
     database: they use no slot. "held" counts leases that a node has not started, "wait" is the time until it is
@@ -63,7 +63,7 @@ def _(view: NodesView) -> Iterator[Part]:
 @command(nodes, "drain")
 @click.argument("name")
 def drain(app: App, name: str) -> Done:
-    """Give a node nothing new; it finishes what it runs and returns what it has not started.
+    """Give a node no new work. It finishes running attempts and returns leases that it has not started.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""`reviewloop control`: how the crawl nodes do at the sites."""
+"""`reviewloop control`: show the results of each node at each site."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rich.text import Text
 from app.cli import output
 from app.cli.command import App, command
 from app.cli.names import check_node, check_site
-from app.cli.output import printed
+from app.cli.output import make_console
 from app.cli.render import Part, table, text
 from app.views.fields import format_value, label
 from app.views.pairs import PAIR_FIELDS, PERMIT_FIELDS, REFUSED_FIELDS, PairsView, get_pairs_view
@@ -22,7 +22,7 @@ from tasks.store.queries.pairs import PairRow
 _LEAST = "rtt_ms wait_s active_s silent failed tried attempts"
 _NODES_A_TABLE = 8
 _BETWEEN = 3
-"""Characters that a column of a table takes beside its cells."""
+"""Number of characters between two columns of a table."""
 
 
 @click.group()
@@ -67,7 +67,7 @@ def _(view: PairsView) -> Iterator[Part]:
     if not rows:
         yield translate("No attempt has been closed.")
     elif min(len({row.site for row in rows}), len({row.node for row in rows})) > 1 and not rows[0].product:
-        yield from pair_matrices(rows, printed().width)
+        yield from pair_matrices(rows, make_console().width)
     else:
         yield table(rows, PAIR_FIELDS, least=_LEAST)
         yield table(rows, PERMIT_FIELDS)
@@ -76,10 +76,10 @@ def _(view: PairsView) -> Iterator[Part]:
 
 
 def pair_matrices(pairs: Sequence[PairRow], width: int) -> Iterator[Table]:
-    """Yield completion rate and efficiency: sites as rows, nodes as columns, the best node of a row marked.
+    """Yield tables of completion rate and efficiency with a row per site, a column per node, and the best node marked.
 
     Args:
-        width: characters that a line may have.
+        width: maximum number of characters in a line.
     """
     cells = {(pair.site, pair.node): pair for pair in pairs}
     best = {site: _find_best(list(of_site)) for site, of_site in groupby(pairs, key=lambda pair: pair.site)}
@@ -97,7 +97,7 @@ def pair_matrices(pairs: Sequence[PairRow], width: int) -> Iterator[Table]:
 
 
 def _divide_nodes(pairs: Sequence[PairRow], cell: int, width: int) -> Iterator[Sequence[str]]:
-    """Yield the nodes of each table: as many as fit beside the sites with cells of `cell` characters."""
+    """Yield the nodes of each table: as many as fit next to the names of the sites, with `cell` characters each."""
     nodes = sorted({pair.node for pair in pairs})
     left = width - max(len(pair.site) for pair in pairs) - _BETWEEN - 1
     at_once = min(_NODES_A_TABLE, max(1, left // (max(cell, *map(len, nodes)) + _BETWEEN)))

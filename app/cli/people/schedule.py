@@ -1,4 +1,4 @@
-"""`reviewloop schedule`: what comes again by the clock."""
+"""`reviewloop schedule`: recurring crawls, reports and exports."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _when = (
 )
 
 
-def _with_rule(command: Any) -> Any:
+def _add_rule_options(command: Any) -> Any:
     for option in reversed(_when):
         command = option(command)
     return command
@@ -41,7 +41,7 @@ def _with_rule(command: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """A job that the scheduler runs again and again."""
+    """A periodic job of the scheduler."""
 
     name: str
     every_s: float
@@ -50,7 +50,7 @@ class Sweep:
 
 @dataclass(frozen=True, slots=True)
 class SchedulesView:
-    """All schedules, and the scheduler's own jobs."""
+    """All schedules, and the scheduler's periodic jobs."""
 
     schedules: Sequence[ScheduleView]
     sweeps: Sequence[Sweep]
@@ -112,7 +112,7 @@ def _(view: SchedulesView) -> Iterator[Part]:
 
 @command(schedule, "set")
 @click.argument("names", metavar="PRODUCT...", nargs=-1, required=True)
-@_with_rule
+@_add_rule_options
 def set_(
     app: App,
     names: tuple[str, ...],
@@ -135,7 +135,7 @@ def set_(
 
 @command(schedule, "add")
 @click.argument("what", type=click.Choice([str(one) for one in ScheduleKind]))
-@_with_rule
+@_add_rule_options
 @click.option("--to", metavar="WHERE", help="Receiver: mailto:PERSON[,...], https://WEBHOOK or file:FOLDER.")
 @click.option(
     "--format",
@@ -206,15 +206,15 @@ def run(app: App, which: tuple[str, ...]) -> Done:
     problems = {number for number, of in made.items() for _, problem in of if problem}
     if problems:
         app.exit_status = 1
-    ran = [row for row in done if row.number not in problems]  # the log has the problems
+    ran = [row for row in done if row.number not in problems]  # problems are in the log
     return Done({"schedules": done}, "\n".join(_describe_run(row, made.get(row.number)) for row in ran))
 
 
 def _describe_run(row: ScheduleView, made: Sequence[object] | None) -> str:
-    """Return the sentence about a schedule that ran.
+    """Return the sentence about a run of a schedule.
 
     Args:
-        made: its files; `None` for a recrawl.
+        made: the files of the run; `None` for a recrawl.
     """
     if made is None:
         return translate("{name}: a new round began; a runner crawls it.", name=row.name)
@@ -238,7 +238,7 @@ def pause(app: App, which: tuple[str, ...]) -> ChangedView:
 @command(schedule, "resume")
 @_WHICH
 def resume(app: App, which: tuple[str, ...]) -> ChangedView:
-    """Resume paused schedules from now; what fell into the pause is not made up for.
+    """Resume paused schedules from now on. Runs missed during the pause are not made up for.
 
     \b
     Example:
@@ -250,7 +250,7 @@ def resume(app: App, which: tuple[str, ...]) -> ChangedView:
 @command(schedule, "remove")
 @_WHICH
 def remove(app: App, which: tuple[str, ...]) -> Done:
-    """Remove schedules; products and what was collected stay.
+    """Remove schedules. Products, pages and reviews stay.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""`reviewloop review classify`: voice and themes of texts in a file."""
+"""`reviewloop review classify`: judge voice and themes of texts in a file."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _AT_ONCE = 256
 _CATEGORIES = ("goods", "car", "restaurant")
 _LONGEST_LINE = 1 << 20
 _SHOWN = 60
-"""Characters of a text that people see."""
+"""Maximum number of shown characters of a text."""
 
 
 class _Line(BaseModel):
-    """A line of the file."""
+    """A line of the input file."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -41,7 +41,7 @@ class _Line(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class QuotedTheme:
-    """A theme of a text, with the part of the text that shows it."""
+    """A theme of a text, with the part of the text that expresses it."""
 
     id: str
     sentiment: int
@@ -50,7 +50,7 @@ class QuotedTheme:
 
 @dataclass(frozen=True, slots=True)
 class ClassifiedText:
-    """Who speaks in a text, whether it is about its product, and its themes."""
+    """The result for a text: its voice, its themes, and if it is about its product."""
 
     voice: str | None
     about: bool | None
@@ -59,7 +59,7 @@ class ClassifiedText:
 
 @dataclass(frozen=True, slots=True)
 class ClassifiedView(LinesView):
-    """A text and the result for it."""
+    """A text with its result."""
 
     text: str
     lines: tuple[ClassifiedText]
@@ -132,7 +132,7 @@ def _read_line(line: bytes, origin: str, number: int) -> _Line:
 
 
 def _judge(lines: Sequence[_Line], category: str | None) -> list[tuple[str | None, Sequence[Theme] | None]]:
-    """Return voice and themes of each line, in their order; themes are `None` if they were not read."""
+    """Return voice and themes of each line in order; themes are `None` if the text was not searched for themes."""
     from tasks.domain.pages import Review
     from tasks.reading.judge.reviews import judge_reviews
 
@@ -161,7 +161,7 @@ def _is_about(line: _Line) -> bool | None:
 
     try:
         query = product_query(line.product)
-    except ProductNameError:  # it names nothing that could be looked for
+    except ProductNameError:  # the name contains no keyword
         return None
     return product_match(query.keyword_sets, matchable_text("", [("", line.text)])).matches
 

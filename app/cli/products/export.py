@@ -1,4 +1,4 @@
-"""`reviewloop export`: reviews as CSV, JSON, XLSX or Parquet, streamed; a file is there whole or not at all."""
+"""`reviewloop export`: write reviews as CSV, JSON, XLSX or Parquet. A file appears only when it is complete."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from app.files.exporting import (
     FORMATS,
     check_format,
     format_of,
-    pseudonymised,
+    pseudonymise_rows,
     whole_file,
     write_rows,
 )
@@ -47,10 +47,10 @@ def export() -> None:
 
 @dataclass(frozen=True, slots=True)
 class ExportView(AsideView):
-    """A file of reviews.
+    """The outcome of an export.
 
     Attributes:
-        continues: it has only what an earlier export did not have.
+        continues: True if the file has only reviews that earlier exports with the same cursor lack.
     """
 
     file: str
@@ -93,7 +93,9 @@ class ExportView(AsideView):
     metavar="FILE",
     help="Only those that no earlier export with this file has written; the file is created if it is missing.",
 )
-@click.option("--spreadsheet", is_flag=True, hidden=True, expose_value=False)  # csv is for Excel in any case
+@click.option(
+    "--spreadsheet", is_flag=True, hidden=True, expose_value=False
+)  # csv is always written for Excel
 def reviews(
     app: App, form: str | None, target: str, cursor_file: Path | None, **chosen: Any
 ) -> ExportView | None:
@@ -121,7 +123,7 @@ def reviews(
       reviewloop export reviews --cursor daily.cursor -o today.jsonl
       reviewloop --lang zh export reviews -o 评论.xlsx
     """
-    from app.run.wiring import pseudonyms  # brings the crawl
+    from app.run.wiring import pseudonyms  # loads the crawl
 
     app.settings.use_themes()
     kind = _choose_format(form, target, app.as_json)
@@ -136,7 +138,7 @@ def reviews(
             before = _read_cursor(cursor_file)
             after = get_next_cursor(tx, wanted, before, str(cursor_file))
             rows = list_new_rows(tx, wanted, before, after)
-        exported = pseudonymised(rows, pseudonyms(app.settings))
+        exported = pseudonymise_rows(rows, pseudonyms(app.settings))
         if target == "-":
             n = write_rows(exported, ReviewRow, kind, sys.stdout.buffer)
             sys.stdout.buffer.flush()
@@ -149,7 +151,7 @@ def reviews(
     view = ExportView(target, kind, n, before is not None)
     if target != "-":
         return view
-    print_parts(messages, text(view))  # standard output has the rows
+    print_parts(messages, text(view))  # standard output is used for the rows
     return None
 
 
@@ -171,7 +173,7 @@ def _read_filter(
     voice: str | None,
     theme: str | None,
 ) -> ReviewFilter:
-    """Return the filter that options ask for. Raises InputError."""
+    """Return the filter that the options describe. Raises InputError."""
     return ReviewFilter(
         products=products,
         sites=sites_named,
@@ -184,7 +186,7 @@ def _read_filter(
 
 
 def _choose_format(form: str | None, target: str, as_json: bool) -> str:
-    """Return the format to write. Raises InputError if it is not known, or can't be written there."""
+    """Return the format to write. Raises InputError if it is unknown or can't be written to the target."""
     if target == "-":
         kind = form or ("jsonl" if as_json else "csv")
         if as_json and kind not in ("json", "jsonl"):
@@ -206,7 +208,7 @@ def _choose_format(form: str | None, target: str, as_json: bool) -> str:
 
 
 def _read_cursor(cursor_file: Path) -> Cursor | None:
-    """Return the cursor in a file; `None` if there is no such file yet. Raises InputError."""
+    """Return the cursor in a file; `None` if the file does not exist. Raises InputError."""
     try:
         return read_cursor(cursor_file.read_text("utf-8"), str(cursor_file))
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Options, file and messages that `product import` and `review import` share."""
+"""Options, files and messages that `product import` and `review import` share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.cli.options import store_there, store_to_fill
 from app.cli.output import say
 from app.cli.products.import_undo import undo_import
 from app.files.text_files import rereadable
-from app.importing.columns import ColumnChoice, parse_mapping, unused_note
+from app.importing.columns import ColumnChoice, describe_unused, parse_mapping
 from app.importing.ignored_cells import IgnoredColumn
 from app.importing.sheets import FoundTable, TableChoice
 from app.run.setting_values import sqlite_file
@@ -33,7 +33,7 @@ _MOST_NUMBER = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportFile:
-    """A file to import, which can be read more than once, and the choice of its table and columns."""
+    """A seekable file to import, with a person's choice of its table and columns."""
 
     data: BinaryIO
     origin: str
@@ -44,12 +44,12 @@ class ImportFile:
 
 @dataclass(kw_only=True)
 class FileNotes:
-    """How a file was read.
+    """Facts about how a file was read.
 
     Attributes:
-        sheet, header_row: place of its table; `None` for a file of JSON objects.
-        columns: name of the column by field.
-        unused: columns that nothing is read from.
+        sheet, header_row: sheet and header of the table; `None` for a file of JSON objects.
+        columns: names of columns by field.
+        unused: columns that no field is read from.
         ignored: columns with cells that were not understood.
     """
 
@@ -99,7 +99,10 @@ _OPTIONS = (
 def import_command(
     group: click.Group, kind: ImportKind, fields: Sequence[str], *, sites: bool = False
 ) -> Callable[[Callable[..., object]], click.Command]:
-    """Make a command `import` of a function that gets an `App` and an `ImportFile`, or undo an import instead."""
+    """Return a decorator that makes a command `import` from a function, which gets an `App` and an `ImportFile`.
+
+    With `--undo` the command undoes an import instead of calling the function.
+    """
 
     def decorate(function: Callable[..., object]) -> click.Command:
         @wraps(function)
@@ -138,7 +141,7 @@ def import_command(
 
 @contextmanager
 def store_or_none(settings: Settings, *, dry_run: bool) -> Iterator[Store | None]:
-    """Open the store; a dry run makes none if there is none yet."""
+    """Open the store. A dry run does not create a missing store and yields `None`."""
     path = sqlite_file(settings.database_url)
     if dry_run and path is not None and not path.is_file():
         yield None
@@ -148,7 +151,7 @@ def store_or_none(settings: Settings, *, dry_run: bool) -> Iterator[Store | None
 
 
 def say_columns(origin: str, found: FoundTable | None, columns: Mapping[str, str]) -> None:
-    """Print the table of a file that is read, and its columns."""
+    """Print which table and columns of a file are read."""
     where = f"{describe(found.where)}: " if found is not None else ""
     read = ", ".join(
         translate("{field} from {column}", field=label(field), column=column)
@@ -163,14 +166,14 @@ def note_file(
     unused: Sequence[str],
     ignored: Sequence[IgnoredColumn],
 ) -> FileNotes:
-    """Return how a file was read, and print what is not read of it.
+    """Return how a file was read, and print which parts are not read.
 
     Args:
         found: `None` for a file of JSON objects.
-        unused: columns that nothing is read from.
+        unused: columns that no field is read from.
     """
     read = FileNotes(columns=columns, ignored=ignored, unused=unused)
-    notes = [unused_note(unused)] if unused else []
+    notes = [describe_unused(unused)] if unused else []
     if found is not None:
         notes = list(replace(found, unused=unused).notes)
         read = replace(read, sheet=found.table.sheet, header_row=found.header_row, notes=notes)

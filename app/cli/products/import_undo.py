@@ -1,4 +1,4 @@
-"""Undoing an import: `product import --undo N` and `review import --undo N`."""
+"""Undo an import: `product import --undo N` and `review import --undo N`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def undo_import(app: App, number: int, kind: ImportKind, *, dry_run: bool) -> Im
     """Undo an import.
 
     Raises:
-        InputError: another option was given, or there is no such import.
+        InputError: another option was given, or the import does not exist.
     """
     for param in app.context.command.params:
         if param.name not in _BESIDE_UNDO and _is_given(app.context, param):

@@ -1,4 +1,4 @@
-"""`reviewloop product`: the products whose reviews are collected."""
+"""`reviewloop product`: manage the products whose reviews are collected."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rich.text import Text
 
 from app.actions import product_actions
 from app.actions.product_actions import Added, AddedProduct
-from app.actions.products import MOST_PAGES, named_products, period
+from app.actions.products import MOST_PAGES, new_products, period
 from app.cli.command import App, command
 from app.cli.options import (
     ReadBy,
@@ -58,7 +58,7 @@ _GROUP_FIELDS = "name products complaints complaints_before change share trend"
 _LEAST = "id fewer_words found_by aliases recrawl_every_s recrawl_cron priority pages"
 _MOST_LINES = 20
 _MOST_DOUBTFUL = 200
-"""Doubtful products that are listed, of an import of more than `_MOST_LINES`."""
+"""Maximum number of listed doubtful products in an import of more than `_MOST_LINES` lines."""
 _NAMED = 5
 
 
@@ -130,7 +130,7 @@ def add(
     """
     words = keyword_list(keywords, aliases, names)
     chosen = chosen_sites(app.settings.catalog(), groups, sites_named) if groups or sites_named else None
-    given = named_products(names, keywords=words, aliases=aliases, sites=chosen, **options)
+    given = new_products(names, keywords=words, aliases=aliases, sites=chosen, **options)
     with store_to_fill(app.settings) as store:
         return _finish(app, product_actions.add(store, given, app.who))
 
@@ -225,7 +225,7 @@ def list_(
 ) -> ProductsView:
     """List products with their complaints, their keywords and what is stored of them.
 
-    Complaints are those written in the period, as on the page of a product, beside those of the period before.
+    Complaints are those written in the period, as on the page of a product, and those of the period before.
     The change is of the sites with reviews in both, the share is of buyers' reviews at sites that publish praise
     as well, the trend has the last 26 weeks.
 
@@ -261,7 +261,7 @@ def _(view: ProductsView) -> Iterator[Part]:
 
 
 class _Drawn:
-    """A row with its trend as a line of bars, and its change as a percentage."""
+    """A row for people: its trend drawn as bars, its change as a percentage."""
 
     def __init__(self, row: FigureRow) -> None:
         self._row = row
@@ -273,7 +273,7 @@ class _Drawn:
 
 
 def say_notes(result: Added) -> None:
-    """Say on standard error which products were refused and why, and what should be known of others."""
+    """Print on standard error which products were refused and why, and notes about others."""
     for one in result.refused:
         if one.line:
             say(translate("refused: line {line}: {why}", line=one.line, why=one.why), "red")

@@ -1,4 +1,4 @@
-"""`reviewloop product remove` and `edit`: products that are there already."""
+"""`reviewloop product remove` and `edit`: change stored products."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ _MOST_LINES = 20
 
 @dataclass(frozen=True, slots=True)
 class RemovedView:
-    """Products that are no longer collected, or would be.
+    """Products that are removed; in a dry run, products that would be removed.
 
     Attributes:
-        delete_reviews: their reviews are deleted as well.
+        delete_reviews: True if their reviews are deleted as well.
     """
 
     removed: Sequence[RemovedProduct]
@@ -60,7 +60,7 @@ class RemovedView:
 @click.option("--yes", is_flag=True, help="Don't ask.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be done; change nothing.")
 def remove(app: App, names: tuple[str, ...], delete_reviews: bool, yes: bool, dry_run: bool) -> RemovedView:
-    """Stop collecting products; what was collected stays and can be exported as before.
+    """Stop collecting products. Stored reviews stay and can be exported as before.
 
     Their subtasks are cancelled. `product add NAME` starts to collect one again. If a NAME is unknown, none
     is removed.
@@ -114,7 +114,7 @@ def _describe_reviews(one: RemovedProduct, delete_reviews: bool) -> str:
 
 
 def _ask(found: Sequence[RemovedProduct], yes: bool) -> None:
-    """Ask whether reviews are to be deleted. Raises InputError where nobody can answer, Abort at a no."""
+    """Ask for confirmation to delete reviews. Raises InputError without a terminal, Abort if the answer is no."""
     if yes:
         return
     n = sum(one.reviews for one in found)
@@ -247,7 +247,7 @@ def _(view: BulkEdited) -> Iterator[Part]:
 
 
 def _read_change(catalog: Catalog, names: Sequence[str], options: Mapping[str, Any]) -> ProductEdit:
-    """Return the change that options ask for. Raises InputError if some can't stand together."""
+    """Return the change that the options describe. Raises InputError if options contradict each other."""
     is_chosen = bool(options["groups"] or options["sites_named"])
     if is_chosen and options["all_sites"]:
         raise InputError("--all-sites can't be used with --group or --site")
@@ -273,6 +273,6 @@ def _read_change(catalog: Catalog, names: Sequence[str], options: Mapping[str, A
 
 def _read_excluded(text: str | None) -> tuple[str, ...] | None:
     """Return the words of `--exclude-words`; `None` if it is not given."""
-    from splitter.normalize import split_list  # it brings the lexicon, which few commands need
+    from splitter.normalize import split_list  # loads the lexicon, which few commands need
 
     return None if text is None else split_list(text)

@@ -1,4 +1,4 @@
-"""Products as people see them."""
+"""Views of products."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tasks.store.sql.transaction import Transaction
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProductView(ListedProduct):
-    """A product with how much of what can be reached is stored.
+    """A product with its coverage.
 
     Attributes:
-        coverage: share of the reachable hits that is stored; `coverage_rests_on` has the sums behind it.
-        relaxed: searches with fewer words, as all of its words had no hit.
+        coverage: share of the reachable hits that are stored; `coverage_rests_on` has the sums behind it.
+        relaxed: searches with fewer words, made because all words together had no hit.
     """
 
     coverage: float | None
@@ -32,24 +32,24 @@ class ProductView(ListedProduct):
 
     @property
     def is_paused(self) -> bool:
-        """Return True if it is crawled at no site."""
+        """Return True if the product is crawled at no site."""
         return not self.looked_for
 
     @property
     def found_by(self) -> Mapping[str, int]:
-        """Number of tasks by the source of their number of hits."""
+        """Number of tasks by the source of their hit count."""
         return dict(sorted(self.coverage_rests_on.rests_on.items()))
 
     @property
     def fewer_words(self) -> Sequence[str]:
-        """The words of its relaxed searches, each with the number of sites."""
+        """Words of the relaxed searches, each with the number of sites."""
         sites = Counter("&".join(one.keywords) for one in self.relaxed)
         return [f"{words} ({n})" for words, n in sites.most_common()]
 
 
 @dataclass(frozen=True, slots=True)
 class ProductsView:
-    """Products with their complaints in a period, or sums of groups of them."""
+    """Products with their complaints in a period, or sums for groups of products."""
 
     since: date | None
     until: date | None

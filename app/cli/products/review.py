@@ -1,4 +1,4 @@
-"""`reviewloop review`: reviews that people have already."""
+"""`reviewloop review`: import reviews from files."""
 
 from __future__ import annotations
 
@@ -61,12 +61,13 @@ class ImportedReviews(FileNotes):
     """The outcome of an import of reviews, and how its file was read.
 
     Attributes:
-        number: of the import; `None` if nothing was stored.
-        added, known: reviews stored now; and stored already, by an earlier import or an earlier line.
-        refused: the first refused lines; `refused_by_field` counts all of them.
-        source: name of where the reviews come from.
+        number: number of the import; `None` if nothing was stored.
+        added: number of newly stored reviews.
+        known: number of reviews that an earlier import or line had already stored.
+        refused: the first refused lines; `refused_by_field` counts all refused lines.
+        source: name of the source of the reviews.
         products_added: names of new products.
-        products_matched: the product that each other name counts for.
+        products_matched: for each other name in the file, the product that it stands for.
     """
 
     number: int | None
@@ -110,7 +111,7 @@ def import_(
       reviewloop review import search_comments_2026-08-14.jsonl --product 特仑苏
     """
     app.settings.use_themes()
-    from app.run.wiring import pseudonyms, utc_now  # brings the crawl
+    from app.run.wiring import pseudonyms, utc_now  # loads the crawl
 
     _check_source(source)
     read = open_review_file(file.data, file.origin, file.choice, file.columns)
@@ -136,7 +137,7 @@ def import_(
     if done.refused:
         app.exit_status = 2
         _say_refused(done)
-    unused = fields.unused(read.columns, file.columns)
+    unused = fields.list_unused(read.columns, file.columns)
     notes = note_file(read.found, fields.columns, unused, checks.ignored.list_columns())
     return ImportedReviews(
         **vars(notes),
@@ -163,7 +164,7 @@ def _check_source(name: str | None) -> None:
 
 
 def _source(read: ReviewFile, columns: FieldColumns) -> str:
-    """Return the name of a file's source: the collector that writes such files, or a hash of the columns."""
+    """Return the name of a file's source: the collector that made the file, or a hash of its columns."""
     if columns.collector is not None:
         return columns.collector.name
     named = sorted({name for name in read.columns if name})
@@ -182,14 +183,14 @@ def _columns(read: ReviewFile, file: ImportFile, product: str | None, site: str 
 
 
 def _product_names(store: Store | None, product: str | None, *, crawl: bool) -> ProductNames:
-    """Return what finds the products of the lines. Raises InputError if `product`, of all lines, is no name."""
+    """Return the finder of products for the lines. Raises InputError if `product` can't be a product's name."""
     there: list[KnownName] = []
     if store is not None:
         with store.read() as tx:
             there = products.list_names(tx)
     names = ProductNames(there, product, None if crawl else ())
     if product is not None:
-        names.of(product)
+        names.find(product)
     return names
 
 
@@ -199,7 +200,7 @@ def _progress(lines: int) -> None:
 
 
 def _say_refused(done: Imported) -> None:
-    """Print the first refused lines with their reasons, and how many there are of each field."""
+    """Print the first refused lines with their reasons, and the number of refused lines by field."""
     for one in done.refused[:_MOST_LINES]:
         field = f"{label(one.field)}: " if one.field else ""
         say(

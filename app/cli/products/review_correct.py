@@ -1,4 +1,4 @@
-"""`reviewloop review correct`: what a person decides about a stored review, against the models."""
+"""`reviewloop review correct`: correct the judgement of a stored review."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def correct(
 
     A correction wins over the models, also after `judge`, another crawl or import. It holds for all linked
     copies, those with the same or nearly the same text: with some, it asks. Options that are not given leave
-    what was corrected before. The audit log and exports have who corrected what.
+    earlier corrections unchanged. The audit log and exports have who corrected what.
 
     \b
     Examples:
@@ -59,7 +59,7 @@ def correct(
       reviewloop review correct 4711 --not-product 光明牛奶
       reviewloop review correct 4711 --undo
     """
-    from splitter.normalize import split_list  # it brings the lexicon
+    from splitter.normalize import split_list  # loads the lexicon
 
     app.settings.use_themes()
     with app.store.read() as tx:
@@ -85,7 +85,7 @@ def correct(
 
 
 def _find_products(view: CorrectableView, names: tuple[str, ...]) -> tuple[int, ...]:
-    """Return the numbers of products of a review, with those that it was corrected for before. Raises InputError."""
+    """Return the numbers of named products of a review and those of its earlier correction. Raises InputError."""
     known = {name: number for number, name in view.review.products}
     for name in names:
         if name not in known:
@@ -100,7 +100,7 @@ def _find_products(view: CorrectableView, names: tuple[str, ...]) -> tuple[int, 
 
 
 def _ask(copies: int, *, is_sure: bool) -> None:
-    """Ask whether linked copies change as well. Raises InputError if nobody can answer, Abort if the answer is no."""
+    """Ask for confirmation to change linked copies. Raises InputError without a terminal, Abort if the answer is no."""
     if is_sure or not copies:
         return
     question = plural(

@@ -1,4 +1,4 @@
-"""`reviewloop split`: a product's keywords and search URLs, without storing or fetching anything."""
+"""`reviewloop split`: show a product's keywords and search URLs. It stores and fetches nothing."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any, BinaryIO
 import click
 
 from app.cli.command import App, command
-from app.cli.options import group_option, in_groups, keyword_list
+from app.cli.options import group_option, keyword_list, list_in_groups
 from app.cli.output import say
 from app.cli.render import LinesView, Part, table, text
-from app.files.text_files import opened_text, read_lines, rereadable
+from app.files.text_files import open_text, read_lines, rereadable
 from app.views.words import plural, translate
 from splitter.catalog.names import Category
 from splitter.errors import InputError, ProductNameError, list_names
@@ -24,7 +24,7 @@ from splitter.split import SearchScope, SearchUrl, urls_of
 from tasks.reading.file_encoding import encoding_of
 
 _MOST_LISTED = 12
-"""Search URLs of a name up to which each is printed."""
+"""Maximum number of search URLs of a name that are all printed."""
 _SITES_NAMED = 6
 
 
@@ -38,7 +38,7 @@ class SplitView(LinesView):
 
 @dataclass(frozen=True, slots=True)
 class ExplainedView:
-    """What became of each word of a product name."""
+    """The role of each word of a product name."""
 
     product: str
     category: Category | None
@@ -138,7 +138,7 @@ def _choose_sites(
     no_paging: bool,
 ) -> SearchScope:
     catalog = app.settings.catalog()
-    chosen = (*only, *in_groups(catalog, groups)) if groups else only
+    chosen = (*only, *list_in_groups(catalog, groups)) if groups else only
     return SearchScope(catalog, chosen, pages, no_site, no_paging)
 
 
@@ -154,10 +154,10 @@ def _names(names: Sequence[str], source: BinaryIO | None) -> Iterator[str]:
 
 
 def _lines(source: BinaryIO, origin: str) -> Iterator[str]:
-    """Yield the names in a text; blank lines hold none."""
+    """Yield the names in a text, without blank lines."""
     with rereadable(source) as file:
         encoding = encoding_of(file, origin)
-        with opened_text(file, encoding) as text:
+        with open_text(file, encoding) as text:
             for number, line, too_long in read_lines(text):
                 why = too_long or encoding.find_fault(line)
                 if why:
@@ -194,7 +194,7 @@ def _(view: ExplainedView) -> Iterator[Part]:
 
 
 def _list_engines(view: SplitView) -> Iterator[str]:
-    """Yield the queries of a name, and of each engine its sites and its first search URL."""
+    """Yield the queries of a name, and for each engine its sites and its first search URL."""
     yield from _list_queries(view.query.product, view.query.category, view.query.keyword_sets)
     by_engine: dict[str, list[SearchUrl]] = {}
     for url in view.lines:
@@ -233,6 +233,6 @@ def _place(url: SearchUrl) -> str:
 
 
 def _translate_role(role: str) -> str:
-    """Return a role in the reader's language. A question mark behind it stays."""
+    """Return a role in the reader's language. The question mark of an uncertain role stays."""
     known = role.removesuffix("?")
     return f"{translate(known)}{role.removeprefix(known)}"

@@ -16,7 +16,7 @@ from kombu.transport.redis import Channel
 
 from app.run.cluster.pulse import EVERY_S, PoolPulse, Pulse
 from app.run.cluster.redis_outage import RedisOutage
-from app.run.cluster.signing import checked_task, sign_messages, signing_key
+from app.run.cluster.signing import make_checked_task, sign_messages, signing_key
 from app.run.open_store import ANSWER_S, check_cluster
 from app.run.process import format_worker_log, warnings_as_json
 from app.run.setting_fields import Settings
@@ -48,7 +48,7 @@ class PromptConnection(Connection):
     """A connection to the broker with short pauses between tries: kombu's own pauses grow to half a minute."""
 
     def ensure_connection(self, *given: Any, **options: Any) -> Any:
-        """Connect, however often that fails."""
+        """Connect, trying again until it succeeds."""
         return super().ensure_connection(*given, **options, interval_max=_RECONNECT_MOST_S)  # type: ignore[no-untyped-call]
 
 
@@ -74,10 +74,10 @@ def make_app(settings: Settings) -> Celery:
         "reviewloop",
         broker=settings.redis_url,
         set_as_current=True,
-        task_cls=checked_task(key) if key else None,
+        task_cls=make_checked_task(key) if key else None,
     )
     app.amqp.Connection = PromptConnection
-    app.redis_outage = RedisOutage.of_settings(settings)
+    app.redis_outage = RedisOutage.from_settings(settings)
     app.steps["worker"].add(Runtime)
     app.conf.update(
         imports=("tasks.jobs.celery_tasks",),
@@ -130,9 +130,9 @@ def _acknowledge(channel: Channel, delivery_tag: str, multiple: bool = False) ->
 def beat_schedule(silent_after_s: float) -> dict[str, dict[str, Any]]:
     """Return the schedule table in the form that beat reads.
 
-    Sweeps that are due at the same times share a message, in their order: a message costs beat and its worker
-    milliseconds. Those of the scheduler's transaction have their own, since the others may take long; then the next
-    message leaves out the one that still runs (`tasks.jobs.celery_tasks`).
+    Sweeps that are due at the same times share a message, because each message costs beat and its worker some
+    milliseconds. Sweeps of the scheduler's transaction have separate messages, because others may take long. If a
+    sweep still runs when its next message comes, it is left out (`tasks.jobs.celery_tasks`).
     """
     entries: dict[str, dict[str, Any]] = {}
     for sweep in SWEEPS:
@@ -159,7 +159,7 @@ class PulsedScheduler(Scheduler):
         super().__init__(app, **{**options, "max_interval": EVERY_S})
 
     def tick(self, **options: Any) -> float:
-        """Send what is due. Return the seconds until the next turn."""
+        """Send the messages that are due. Return the seconds until the next turn."""
         if time.monotonic() - self._beat_at_s >= EVERY_S / 2:
             self._pulse.beat()
             self._beat_at_s = time.monotonic()
@@ -179,8 +179,8 @@ class PulsedScheduler(Scheduler):
 class Runtime(bootsteps.StartStopStep):
     """Opens the scheduler for queue `control` and the crawl node for queue `crawl.NODE`.
 
-    It starts after the pool and before the consumer, and stops between them. Then no message comes any more, while the
-    pool's threads still wait for their attempts, and these can still be acknowledged.
+    It starts after the pool and before the consumer, and stops in the reverse order. While it stops, the consumer takes
+    no further messages, but the pool's threads still wait for their attempts, which can still be acknowledged.
     """
 
     requires = ("celery.worker.components:Pool",)
@@ -201,7 +201,7 @@ class Runtime(bootsteps.StartStopStep):
             raise SystemExit(2) from None
 
     def stop(self, worker: Any) -> None:  # noqa: ARG002
-        """Give leases back, let sweeps end, and close; a node takes at most `node_process.STOP_S`."""
+        """Give leases back, let sweeps end, and close. A node takes at most `node_process.STOP_S`."""
         self._stack.close()
 
     terminate = stop
@@ -238,6 +238,6 @@ class Runtime(bootsteps.StartStopStep):
 
 
 def _end_sweeps(control: Control, pool: Executor) -> None:
-    """Wait for the sweeps that run. They stop at their next step, before their resources are closed."""
+    """Wait for running sweeps. They stop at their next step, before their resources are closed."""
     control.ending.set()
     pool.shutdown(cancel_futures=True)

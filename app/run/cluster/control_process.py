@@ -30,7 +30,7 @@ from tasks.worker.robots_cache import RobotsCache
 from tasks.worker.seen import SeenPages
 
 _GRANTS_S = 1.0
-"""Longest time that a turn waits for Redis to report what hosts grant."""
+"""Maximum seconds that a turn waits for Redis to report which request rates hosts grant."""
 _LOOK_S = 0.2
 """Seconds between two looks of planning whether the process should end."""
 
@@ -74,7 +74,7 @@ async def _fill_seen(settings: Settings, store: Store) -> None:
 def _ask_grants(
     settings: Settings, hosts: Collection[str], outage: RedisOutage
 ) -> Iterator[Callable[[], Grants]]:
-    """Yield a function that asks Redis what hosts grant, over one connection. One thread at a time may call it."""
+    """Yield a function that asks Redis for the rates that hosts grant. Only one thread at a time may call it."""
     with asyncio.Runner() as runner:
         stack = AsyncExitStack()
         redis = runner.run(stack.enter_async_context(open_redis(settings)))
@@ -97,7 +97,7 @@ def _ask_grants(
 def _plan(
     settings: Settings, store: Store, writer: Writer, askable: Askable, catalog: Catalog, ending: Event
 ) -> None:
-    """Make the tasks of new products; then let the loop turn at once."""
+    """Make the tasks of new products, then start a turn of the loop without delay."""
     with store.read() as tx:
         late = askable.due and bool(tasks.list_late_sites(tx))
         if not late and not tasks.list_unplanned(tx, 1):
@@ -117,7 +117,7 @@ async def _until_ending(ending: Event, work: Coroutine[Any, Any, int]) -> int:
 
 
 async def _make_tasks(settings: Settings, writer: Writer, askable: Askable, catalog: Catalog) -> int:
-    """Make tasks with tools of their own, on this event loop."""
+    """Make tasks with tools opened for this purpose, on this event loop."""
     async with open_redis(settings) as redis:
         permits = RedisPermits(redis, asyncio.get_running_loop().time)
         async with wiring.open_tools(

@@ -44,13 +44,13 @@ from tasks.worker.seen import BATCH, SeenPages
 log = logging.getLogger("reviewloop.worker")
 
 STOP_S = 10.0
-"""Longest time that a node may take to give its leases back. Then they run out by themselves."""
+"""Maximum seconds that a node may take to give its leases back. Remaining leases expire."""
 
 _CLOSE_S = 2.0
 _STOPS = because(Reason.WORKER_STOPS)
 _LEASES_LEFT = "node %s could not give back all of its leases, they will run out"
 _CONNECTIONS = 3
-"""Number of a node's transactions at the same time: the database may be far away."""
+"""Number of concurrent transactions of a node, as the database may be far away."""
 _TURN_EVERY_MS = 200
 _TURN_KEY = "reviewloop:turn"
 
@@ -73,7 +73,7 @@ class NodeProcess:
         self._thread = Thread(target=self._live, name=f"reviewloop-{name}", daemon=True)
 
     def __enter__(self) -> NodeProcess:
-        """Open the node. Raises the error that the background thread met."""
+        """Open the node. Raises the error of the background thread, if it fails."""
         self._thread.start()
         self._ready.result()
         return self
@@ -166,7 +166,7 @@ class NodeProcess:
             batch=min(self._settings.batch, BATCH),
         )
         permits = RedisPermits(redis, time.monotonic, self._settings.crawl().longest_wait_s)
-        own = self._settings.with_(address=row.address)
+        own = self._settings.replace(address=row.address)
         shared = await stack.enter_async_context(wiring.open_shared_tools(own))
         shared.reader.start()
         tools = await stack.enter_async_context(
@@ -189,7 +189,7 @@ class NodeProcess:
         return node
 
     async def _stop(self, node: CrawlNode, writer: Writer) -> None:
-        """Let the node stop. Then take back the leases that it could not give back in time, or got meanwhile."""
+        """Stop the node. Then take back the leases that it did not give back in time or got while it stopped."""
         try:
             async with asyncio.timeout(STOP_S):
                 await node.stop(_STOPS)
@@ -208,7 +208,7 @@ class NodeProcess:
 
 
 async def _beating(pulse: Pulse) -> None:
-    """Beat until cancelled, on the loop that crawls: it shows that the loop is not held."""
+    """Beat until cancelled, on the event loop of the crawl, so that a blocked loop is noticed."""
     while True:
         pulse.beat()
         await asyncio.sleep(EVERY_S)
@@ -256,7 +256,7 @@ class TurnRequests:
 
     async def _turn(self) -> None:
         if not await self._ours():
-            # That request may be older than our free slot. A later one of any node serves us as well.
+            # That request may be older than our free slot. A later request by any node has the same effect.
             await asyncio.sleep(_TURN_EVERY_MS / 1000)
             if not await self._ours():
                 return

@@ -1,4 +1,4 @@
-"""Imports what the programs of a cluster need, in the process that they are forked from."""
+"""Import the modules that the programs of a cluster need, in the process that they are forked from."""
 
 import gc
 import signal
@@ -7,7 +7,7 @@ from importlib import import_module
 from app.run.cluster.processes import end_with_parent
 from tasks.reading.judge.voice import network
 
-# Its forks would keep it alive otherwise. They end with it.
+# Without this, forks would keep the process alive. They end with it.
 end_with_parent(signal.SIGTERM)
 for _name in (
     "app.run.cluster.celery_app",
@@ -36,6 +36,6 @@ for _name in (
     import_module(_name)
 network()
 
-# A fork that looks for garbage would copy all that it visits.
+# Garbage collection in a fork would copy all memory that it visits.
 gc.collect()
 gc.freeze()

@@ -3,7 +3,7 @@
 Children end with their parent. They are in groups of their own, so that only the parent gets a terminal's Ctrl-C.
 
 On Linux the Celery programs are forks of one process, which has imported what they need (`app.run.cluster.preloaded`).
-By itself, each would import for more than a second of CPU, and keep 60 MB that forks share.
+A separate program would need more than a second of CPU for imports, and 60 MB of memory that forks share.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _PR_SET_PDEATHSIG, _PR_SET_NAME = 1, 15
 _FORKS = get_context("forkserver") if sys.platform == "linux" else None
 _CONTROL_THREADS = 2
 _NODE_SILENT_S = 60.0
-# A long sweep (reposts, run times) may have one of its threads, a slow database the other.
+# A long sweep (reposts, run times) may occupy one thread, a slow database the other.
 _CONTROL_SILENT_S = 300.0
-# It waits for a broker that is away inside its turn.
+# Beat waits for a lost broker within its turn.
 _BEAT_SILENT_S = 120.0
 
 
@@ -44,12 +44,12 @@ class Program:
     Attributes:
         log: file that its output is appended to.
         environment: `None` for this process's own.
-        stop_signal: asks it to end in order. It also gets this one if the parent is killed (Linux).
-        stop_s: longest time that it may take to end; then it is killed.
+        stop_signal: signal that asks it to end. On Linux it also gets this signal if the parent is killed.
+        stop_s: maximum seconds that it may take to end before it is killed.
         user: account that it runs under; `None` for this process's own.
         pulse: file of its pulse (`app.run.cluster.pulse`), if it has one.
-        silent_s: silence of its pulse after which it counts as held.
-        forked: True if the command is `python -m MODULE ARGUMENT...`, and Linux may fork it.
+        silent_s: seconds without a beat of its pulse after which it counts as blocked.
+        forked: True if the command is `python -m MODULE ARGUMENT...`, so that it may be forked on Linux.
     """
 
     name: str
@@ -70,7 +70,7 @@ class Fork:
     def __init__(self, program: Program) -> None:
         import_for_forks()
         assert _FORKS is not None
-        # A daemon does not outlive this process, however that ends.
+        # A daemon never outlives this process.
         self._process = _FORKS.Process(target=_become, args=(program,), daemon=True)
         self._process.start()
         self.pid = self._process.pid or 0
@@ -93,12 +93,12 @@ class Fork:
         return status
 
     def send_signal(self, number: int) -> None:
-        """Send a signal if it runs."""
+        """Send a signal if the program runs."""
         if self.poll() is None:
             os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """Kill it if it runs."""
+        """Kill the program if it runs."""
         self.send_signal(signal.SIGKILL)
 
 
@@ -177,7 +177,7 @@ def last_lines(log: Path) -> str:
 
 
 def account(user: str | None) -> dict[str, Any]:
-    """Return arguments of Popen that run a child under an account, without any right of ours. None: our own."""
+    """Return Popen arguments that run a child as `user`, without our privileges. `None` runs it as ourselves."""
     return {} if user is None else {"user": user, "group": user, "extra_groups": ()}
 
 
@@ -211,7 +211,7 @@ def node_program(row: Node, settings: Settings, log: Path) -> Program:
     own = own_settings(settings, row)
     if own.request_log:  # a file has one writer
         shared = Path(own.request_log)
-        own = own.with_(request_log=str(shared.with_stem(f"{shared.stem}.{row.name}")))
+        own = own.replace(request_log=str(shared.with_stem(f"{shared.stem}.{row.name}")))
     return _worker(row.name, crawl_queue(row.name), row.slots, own, log, _NODE_SILENT_S)
 
 
@@ -228,7 +228,7 @@ def _worker(name: str, queue: str, slots: int, settings: Settings, log: Path, si
 def _celery(name: str, settings: Settings, log: Path, silent_s: float, *arguments: str) -> Program:
     command = [sys.executable, "-m", "app.celery", *arguments]
     pulse = log.with_suffix(".pulse")
-    environment = as_environment(settings.with_(pulse_file=str(pulse.resolve())))
+    environment = as_environment(settings.replace(pulse_file=str(pulse.resolve())))
     return Program(
         name=name,
         command=command,

@@ -1,9 +1,9 @@
-"""The pulse of a process: a file that its own loop writes every few seconds, and a check that ends a silent process.
+"""The pulse of a process is a file that its loop writes every few seconds. A check can end a silent process.
 
     python -m app.run.cluster.pulse FILE --within SECONDS [--end]
 
 The check exits with 0 if the last beat is younger than SECONDS, else with 1. With `--end` it also kills the process, so
-that its supervisor restarts it: a process that is frozen or whose loop is held can't end itself. A container runs the
+that its supervisor restarts it: a frozen or blocked process can't end itself. A container runs the
 check every few seconds (docker-compose.yml), so it needs only the standard library. Linux only.
 """
 
@@ -37,13 +37,13 @@ class Pulse:
 
     def __init__(self, file: str) -> None:
         self._file = Path(file) if file else None
-        self._process = f"{os.getpid()} {started(os.getpid())}" if file else ""
+        self._process = f"{os.getpid()} {read_start(os.getpid())}" if file else ""
 
     def beat(self) -> None:
         """Record that this process is alive. A file that can't be written is logged, and counts as silence."""
         if self._file is None:
             return
-        # Replaced as a whole, so that a reader never sees half a line. This clock of the machine is never set.
+        # The file is replaced, so that a reader never sees half a line. The monotonic clock can't be set.
         part = self._file.with_name(f"{self._file.name}.part")
         try:
             part.write_text(f"{self._process} {time.monotonic()}\n")
@@ -53,7 +53,7 @@ class Pulse:
 
 
 class PoolPulse:
-    """Beats on a pool's threads every `EVERY_S`, so it stops if all of them are held. A context manager."""
+    """Beats on a pool's threads every `EVERY_S`, so the pulse stops if all threads are blocked. A context manager."""
 
     def __init__(self, pulse: Pulse, pool: Executor) -> None:
         self._pulse = pulse
@@ -81,8 +81,8 @@ class Beat:
     """The last beat of a process.
 
     Attributes:
-        start: start of the process, as `started` returns it. Another process may get the same number later.
-        at_s: time of the beat, by the machine's clock that is never set (`time.monotonic`).
+        start: start of the process, as `read_start` returns it. Another process may get the same number later.
+        at_s: time of the beat by `time.monotonic`.
     """
 
     pid: int
@@ -95,7 +95,7 @@ class Beat:
 
     def kill(self) -> bool:
         """Kill the process. Return False if the one that wrote the beat is gone."""
-        if started(self.pid) != self.start:
+        if read_start(self.pid) != self.start:
             return False
         os.kill(self.pid, signal.SIGKILL)
         return True
@@ -112,27 +112,27 @@ def last_beat(file: Path) -> Beat:
         raise ValueError(f"{file} holds no pulse: {error}") from None
 
 
-def started(pid: int) -> str:
-    """Return when a process started, in ticks since the machine did; empty if it is gone."""
+def read_start(pid: int) -> str:
+    """Return the start time of a process in ticks since the machine's start; empty if the process is gone."""
     return _stat(pid, 22)
 
 
 def is_stopped(pid: int) -> bool:
-    """Return True if a process is stopped (SIGSTOP) or held by a debugger; one that waits is neither."""
+    """Return True if a process is stopped by SIGSTOP or a debugger. A waiting process is not stopped."""
     return _stat(pid, 3) in ("T", "t")
 
 
 def _stat(pid: int, field: int) -> str:
     """Return a field of /proc/PID/stat, numbered as in proc(5); empty if the process is gone."""
     try:
-        # Field 2, the name, may hold blanks and brackets.
+        # Field 2, the name, may contain blanks and brackets.
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[field - 3]
     except OSError:
         return ""
 
 
 def main() -> None:
-    """Check a pulse as the command line asks."""
+    """Check the pulse named on the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("file", type=Path)
     parser.add_argument("--within", type=float, required=True, help="most seconds since the last beat")

@@ -1,4 +1,4 @@
-"""One line in the log of a Celery process when Redis goes away, and one when it is back.
+"""Log one line when a Celery process loses Redis, and one when Redis is back.
 
 Celery, kombu and our own clients find out separately, again and again, and some of them log a traceback each time.
 """
@@ -24,7 +24,7 @@ log = logging.getLogger("reviewloop.worker")
 
 _LIBRARIES = ("celery", "kombu", "redis")
 LOSSES = (RedisError, OSError)
-"""Errors of asking a Redis that is away. TimeoutError is an OSError."""
+"""Errors of a client that has lost Redis. TimeoutError is an OSError."""
 _OF_DRIVER = (OperationalError, RedisConnectionError, RedisTimeoutError)
 _PING_EVERY_S = 1.0
 _ADVICE = "CPendingDeprecationWarning"
@@ -34,14 +34,14 @@ _SILENT_BROKER = "Redis BRPOP got no reply"
 
 
 class RedisOutage(logging.Filter):
-    """Replaces every log record about a lost Redis by one line for the whole outage. For several threads.
+    """Replaces all log records about a lost Redis by one line per outage. Several threads may use it.
 
-    A suspicion starts a thread that pings Redis until it answers. So the outage ends in the log when Redis is back,
-    however long the clients pause before their next try.
+    The first record starts a thread that pings Redis until it answers. So the log shows the end of an outage when
+    Redis is back, even if clients try again later.
 
     Args:
-        ping: asks Redis for an answer; raises RedisError or OSError.
-        outage: writes the lines.
+        ping: function that pings Redis; raises RedisError or OSError.
+        outage: writes the lines to the log.
     """
 
     def __init__(self, ping: Callable[[], None], outage: Outage) -> None:
@@ -53,7 +53,7 @@ class RedisOutage(logging.Filter):
         self._pause = Event()
 
     @classmethod
-    def of_settings(cls, settings: Settings) -> RedisOutage:
+    def from_settings(cls, settings: Settings) -> RedisOutage:
         """Return the outage of the Redis that the settings name."""
         outage = Outage(log, "Redis is away, new work waits", "Redis is back")
         return cls(lambda: asyncio.run(ping_redis(settings)), outage)
@@ -108,7 +108,7 @@ def _find_loss(record: logging.LogRecord) -> object | None:
     if record.exc_info and record.exc_info[1] is not None:
         given.insert(0, record.exc_info[1])
     for error in given:
-        # Beat wraps what it meets when it sends.
+        # Beat wraps errors of sending.
         cause = error.__context__ if isinstance(error, SchedulingError) else error
         if isinstance(cause, _OF_DRIVER):
             return cause

@@ -1,4 +1,4 @@
-"""A private PostgreSQL and Redis from the wheels of the extra `servers`, and the store that `reviewloop up` left.
+"""Run a private PostgreSQL and Redis from the wheels of the extra `servers`, and serve the store of `reviewloop up`.
 
 Both serve this machine only and have their data in one folder. PostgreSQL listens on a unix socket in a folder that
 only its account may enter, Redis on a loopback port with a random password. PostgreSQL refuses root. If we are root, it
@@ -36,7 +36,7 @@ POSTGRES = "postgres"
 
 _ACCOUNT = "pgserver"
 _SOCKET = ".s.PGSQL.5432"
-_SOCKET_PATH_MOST = 103  # bytes: what every system's sockaddr_un holds
+_SOCKET_PATH_MOST = 103  # bytes of a path that fit into sockaddr_un on every system
 _READY_S = 60.0
 _SOCKETS_LINE, _STATE_LINE = 4, 7
 """Lines of postmaster.pid, from 0: the folder of its socket, and the state of the server."""
@@ -47,16 +47,16 @@ _PORT_TRIES = 100
 
 
 class ServerFailed(ReviewloopError):
-    """A server did not come up. The message has the end of its log."""
+    """A server did not start. The message quotes the end of its log."""
 
 
 class PostgresServer:
     """A private PostgreSQL.
 
     Args:
-        folder: folder of its data; made if it is missing.
-        log: file of its output.
-        say: called with every other change of the system (as root, folders become searchable).
+        folder: folder of its data, which is created if it is missing.
+        log: file for its output.
+        say: called with a line about every further change to the system (as root, folders become searchable).
     """
 
     def __init__(self, folder: Path, log: Path, say: Callable[[str], None]) -> None:
@@ -87,7 +87,7 @@ class PostgresServer:
         return _url_of(self._sockets)
 
     def prepare(self) -> None:
-        """Make the database if there is none, and end a server that an earlier run left behind.
+        """Create the database if there is none, and end a server that an earlier run left running.
 
         Raises:
             InputError: the folder holds the data of another PostgreSQL version.
@@ -114,7 +114,7 @@ class PostgresServer:
                 self._run("pg_ctl", "stop", "-m", "fast", "-w")
 
     def wait(self, alive: Callable[[], bool]) -> None:
-        """Wait until it answers. Raises ServerFailed."""
+        """Wait until the server answers. Raises ServerFailed."""
         with contextlib.closing(Store.open(self.url, pool_size=1)) as store:
             _wait(self.program, lambda: store.connect().close(), StoreFailed, alive)
 
@@ -138,7 +138,7 @@ class PostgresServer:
         return folder
 
     def _make_searchable(self) -> None:
-        """Let the account search, not read, the folders above its data and programs."""
+        """Let the account search, but not read, the folders above its data and programs."""
         for folder in sorted({*self._folder.parents, *self._bin.parents}):
             mode = folder.stat().st_mode
             if not mode & stat.S_IXOTH:
@@ -174,10 +174,10 @@ def _url_of(sockets: str | Path) -> str:
 
 
 class RedisServer:
-    """A private Redis that stores nothing on disk: everything in it can be rebuilt.
+    """A private Redis that stores nothing on disk, as all its data can be rebuilt.
 
     Args:
-        folder: folder of its settings; made if it is missing.
+        folder: folder of its settings, which is created if it is missing.
         log: file of its output.
     """
 
@@ -210,7 +210,7 @@ class RedisServer:
         self._settings.write_text("".join(f"{name} {value}\n" for name, value in lines.items()))
 
     def wait(self, alive: Callable[[], bool]) -> None:
-        """Wait until it answers. Raises ServerFailed."""
+        """Wait until the server answers. Raises ServerFailed."""
         with Redis.from_url(self.url) as client:
             _wait(self.program, client.ping, RedisError, alive)
 
@@ -268,9 +268,9 @@ def _redis_binary() -> str:
 
 
 def free_port() -> int:
-    """Return a free loopback port that the system chooses for no connection.
+    """Return a free loopback port outside the range from which the system chooses ports for connections.
 
-    So it is still free when the server starts, and when it is started again.
+    So it is still free when the server starts or restarts.
     """
     places = range(_LOWEST_PORT, _lowest_chosen())
     for _ in range(_PORT_TRIES if places else 0):
@@ -284,7 +284,7 @@ def free_port() -> int:
 
 
 def _lowest_chosen() -> int:
-    """Return the lowest port that the system chooses by itself."""
+    """Return the lowest port that the system chooses for connections."""
     try:
         return int(_CHOSEN_PORTS.read_text("ascii").split()[0])
     except (OSError, ValueError):

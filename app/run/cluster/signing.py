@@ -1,9 +1,8 @@
-"""Signs the messages of the cluster, and lets a worker take those alone that are signed.
+"""Sign the messages of a cluster, and let workers accept only signed messages.
 
-The signature is an HMAC-SHA256, in the header `signature`, over what a worker goes by: the task, its id, when it begins
-and expires, the queue, and the arguments, as JSON in one way of writing. Whoever can write to Redis but has not the key
-can start no task. Messages seen there can be sent once more (a replay): that is a notification doubled or late, which
-the database's leases make harmless.
+The header `signature` has an HMAC-SHA256 over the task, its id, start and expiry, the queue, and the arguments as
+canonical JSON. A writer to Redis who does not know the key can't start a task. A message read there can be sent again
+(a replay). It is then a repeated or late notification, which the leases in the database make harmless.
 """
 
 from __future__ import annotations
@@ -26,16 +25,16 @@ _NAME_CHARS = 80
 
 
 def signing_key(secret: str) -> bytes:
-    """The key of the messages, made of the cluster's secret, which also has other uses."""
+    """Derive the key for messages from the cluster's secret, which also has other uses."""
     return hmac.digest(secret.encode(), _PURPOSE, "sha256")
 
 
 def signature(key: bytes, headers: Mapping[str, Any], queue: str, body: Any) -> str:
-    """The signature of a message.
+    """Return the signature of a message.
 
     Args:
-        headers: of the message, by Celery's second protocol.
-        body: arguments, named arguments, and what follows the task.
+        headers: headers of the message in Celery's protocol 2.
+        body: body of the message in Celery's protocol 2: arguments, named arguments, and follow-up tasks.
     """
     said = [*(headers.get(name) for name in _SIGNED), queue, body]
     text: str = dumps(said, sort_keys=True)  # type: ignore[no-untyped-call]
@@ -43,7 +42,7 @@ def signature(key: bytes, headers: Mapping[str, Any], queue: str, body: Any) -> 
 
 
 def sign_messages(key: bytes | None) -> None:
-    """Sign what this process sends from now on; None: no longer."""
+    """Sign all messages that this process sends from now on; `None` stops signing."""
     before_task_publish.disconnect(dispatch_uid=__name__)
     if key is None:
         return
@@ -55,10 +54,10 @@ def sign_messages(key: bytes | None) -> None:
 
 
 class Checked:
-    """Passes on the messages that are signed with a key; refuses, logs and counts the others.
+    """Accepts messages that are signed with a key, and refuses, logs and counts the others.
 
     Attributes:
-        refused: messages refused so far.
+        refused: number of refused messages.
     """
 
     def __init__(self, key: bytes) -> None:
@@ -84,23 +83,21 @@ class Checked:
         return False
 
 
-def checked_task(key: bytes) -> type[Task]:
-    """The base of a worker's tasks, Celery's own among them: their messages are checked before anything is done."""
+def make_checked_task(key: bytes) -> type[Task]:
+    """Return the base class of a worker's tasks, including Celery's own. It checks a message before its task starts."""
     checked = Checked(key)
 
     class CheckedTask(Task):
         abstract = True
 
         def start_strategy(self, app: Any, consumer: Any, **options: Any) -> Callable[..., Any]:
-            """The function that the worker calls with each message of this task."""
+            """Return the function that the worker calls with each message of this task."""
             take = super().start_strategy(app, consumer, **options)
 
             def take_signed(message: Any, body: Any, ack: Any, *others: Any, **named: Any) -> Any:
                 if checked.passes(message):
                     return take(message, body, ack, *others, **named)
-                return ack(
-                    log, consumer.connection_errors
-                )  # it is done with: nobody else may take it, either
+                return ack(log, consumer.connection_errors)  # acknowledged, so that no other worker gets it
 
             return take_signed
 

@@ -1,6 +1,6 @@
-"""A real cluster on one machine: servers, scheduler, beat and one Celery worker process per node, watched.
+"""Run and supervise a real cluster on one machine: servers, scheduler, beat and a Celery worker process per node.
 
-One thread does all of it, because a child ends with the thread that made it (`app.run.cluster.processes`).
+One thread starts all processes, because a child ends with the thread that made it (`app.run.cluster.processes`).
 """
 
 from __future__ import annotations
@@ -36,18 +36,19 @@ _CHECK_EVERY_S = 0.5
 _WATCH_EVERY_S = 1.0
 _WATCH_SETTLED_EVERY_S = 5.0
 _START_S = 60.0
-# A program that lives this long came up. One that ends earlier five times in a row never will, if its servers answer.
+# A program that runs this long has started. One that ends earlier five times in a row, although its servers answer,
+# never will.
 _CAME_UP_S = 10.0
 _GIVE_UP_AFTER = 5
 _BACKOFF_S, _BACKOFF_MOST_S = 0.5, 4.0
-# Longer than a tracer (strace, py-spy) stops a process for.
+# Tracers (strace, py-spy) stop a process for a shorter time.
 _STOPPED_S = 5.0
 
 Say = Callable[[str], None]
 
 
 class ClusterFailed(ReviewloopError):
-    """A program of the cluster ends again and again. The message has the end of its log."""
+    """A program of the cluster ends again and again. The message quotes the end of its log."""
 
 
 @dataclass(slots=True)
@@ -55,11 +56,11 @@ class _Child:
     """A program and its process.
 
     Attributes:
-        early_ends: number of ends in a row soon after the start.
-        failures: number of those that are the program's own fault, because its servers answered.
+        early_ends: number of consecutive ends soon after a start.
+        failures: number of early ends while the servers answered, so that the program itself is at fault.
         killed: True if the supervisor killed the process.
-        stopped_at: when the process was first seen stopped; None while it runs.
-        again_at: when it is started again; None while it runs.
+        stopped_at: time at which the process was first seen stopped; `None` while it runs.
+        again_at: time of the next start; `None` while it runs.
     """
 
     program: Program
@@ -128,7 +129,7 @@ class Supervisor:
                 child.killed, child.stopped_at, child.again_at = False, None, None
 
     def _kill_silent(self, child: _Child) -> None:
-        """Kill a program whose loop is held, unless it may be waiting for a server: it can't end itself."""
+        """Kill a program whose loop is blocked, unless it may be waiting for a server."""
         if child.program.pulse is None or child.again_at is not None:
             return
         try:
@@ -167,18 +168,18 @@ class Supervisor:
         self._say(f"{status}; started again in {delay_s:g} s (log: {program.log})")
 
     def stop(self, names: Sequence[str]) -> None:
-        """End programs in order, all at once, and don't restart them. Kill those that don't end."""
+        """Ask programs to end at the same time, and don't restart them. Kill those that don't end."""
         running = [self._children.pop(name) for name in names if name in self._children]
         for name in processes.stop([(child.program, child.process) for child in running]):
             self._say(f"{name} did not end in time and was killed: what it held is taken back by its lease")
 
 
 class Cluster:
-    """The servers of a cluster, for as long as the block runs, and `run` for its workers.
+    """The servers of a cluster while the block runs, with `run` for its workers.
 
     Args:
         settings: if they name no PostgreSQL or Redis, the cluster starts its own.
-        folder: folder of the servers' data and of logs, for one cluster at a time.
+        folder: folder for the servers' data and logs. Only one cluster at a time may use it.
         say: called with one line that a person should read.
 
     Attributes:
@@ -206,10 +207,10 @@ class Cluster:
             processes.import_for_forks()
             if self.settings.database_url == DEFAULT_DATABASE:
                 postgres = PostgresServer(self._folder / POSTGRES, self.log("postgres"), self._say)
-                self.settings = self.settings.with_(database_url=self._serve(stack, postgres))
+                self.settings = self.settings.replace(database_url=self._serve(stack, postgres))
             if not self.settings.redis_url:
                 redis = RedisServer(self._folder / "redis", self.log("redis"))
-                self.settings = self.settings.with_(redis_url=self._serve(stack, redis))
+                self.settings = self.settings.replace(redis_url=self._serve(stack, redis))
             check_cluster(self.settings)
             refuse_wrong_login(self.settings)
             self._stack = stack.pop_all()
@@ -272,13 +273,13 @@ class Cluster:
             note_start(tx, over=True)
 
     def _is_over(self, until: Until) -> bool:
-        """Return True if the time of the run is over: it counts from the first lease, if that comes soon."""
+        """Return True if the time of the run is over. It is counted from the first lease if that comes soon."""
         return until.seconds is not None and time.monotonic() >= self._counts_from_s + until.seconds
 
     def _is_settled(self, store: Store, watch: Callable[[], None]) -> bool:
         """Show progress, and return True if all is settled.
 
-        It runs in a thread of its own, since a database that is away holds it for a while. That is no reason to end.
+        It runs in a separate thread, because it blocks while the database does not answer.
         """
         try:
             watch()

@@ -1,1 +1,1 @@
-"""The same as the pages, for programs: JSON, described by /api/openapi.json."""
+"""The API: the data and actions of the pages as JSON, described by /api/openapi.json."""

@@ -1,4 +1,4 @@
-"""`/api`, what can be done about failed tasks, nodes and products."""
+"""`/api`: actions on failed tasks, nodes, schedules, products, reviews and imports."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from app.actions import (
 from app.actions.import_actions import ImportUndo
 from app.actions.manual_actions import Outcome
 from app.actions.product_actions import Added, ChangedProduct, RemovedProduct, period_or_never
-from app.actions.products import named_products
+from app.actions.products import new_products
 from app.actions.review_corrections import CorrectableView
 from app.views.words import translate
 from app.web.api.reading import PROBLEMS, Id
@@ -52,14 +52,14 @@ _NodeName = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[^\x00
 
 
 class Retry(_Strict):
-    """Try subtasks again, on any node."""
+    """A request to try subtasks again on any node."""
 
     action: Literal["retry"]
     subtasks: _Subtasks
 
 
 class Assign(_Strict):
-    """Try subtasks again, on this node and no other."""
+    """A request to try subtasks again on one node only."""
 
     action: Literal["assign"]
     subtasks: _Subtasks
@@ -67,7 +67,7 @@ class Assign(_Strict):
 
 
 class Abandon(_Strict):
-    """Give subtasks up for good; `why` is kept in the event log."""
+    """A request to give subtasks up for good; the event log stores `why`."""
 
     action: Literal["abandon"]
     subtasks: _Subtasks
@@ -79,7 +79,7 @@ FailedAction = Annotated[Retry | Assign | Abandon, Field(discriminator="action")
 
 @router.post("/failed", responses=PROBLEMS)
 def act(page: Here, wanted: FailedAction) -> Outcome:
-    """Try subtasks again, on any node or on one, or abandon them."""
+    """Try subtasks again on any node or on one, or abandon them."""
     action = action_of(wanted.action, getattr(wanted, "node", ""), getattr(wanted, "why", ""))
     outcome = manual_actions.act_on_each(page.context.store, wanted.subtasks, action, page.who)
     page.context.cached.clear()
@@ -87,7 +87,7 @@ def act(page: Here, wanted: FailedAction) -> Outcome:
 
 
 class Edited(_Strict):
-    """A change of a subtask: its number of result pages, and most hits of an attempt. Fields left out stay."""
+    """A change of a subtask: its number of result pages, and its maximum number of hits per attempt."""
 
     pages: Annotated[int, Field(ge=1, le=MOST_AT_ONCE)] | None = None
     quota: Annotated[int, Field(ge=1, le=MOST_QUOTA)] | None = None
@@ -95,7 +95,7 @@ class Edited(_Strict):
 
 @router.post("/failed/{subtask}/edit", responses=PROBLEMS)
 def edit_failed(page: Here, subtask: Id, wanted: Edited) -> Outcome:
-    """Try a subtask again with fewer result pages, or another quota."""
+    """Try a subtask again with fewer result pages or another quota. Missing fields stay as they are."""
     action = manual_actions.edit(wanted.pages, wanted.quota)
     outcome = manual_actions.act_on_each(page.context.store, [subtask], action, page.who)
     page.context.cached.clear()
@@ -111,7 +111,7 @@ class NodeAction(_Strict):
 
 @router.post("/nodes", responses=PROBLEMS)
 def drain(page: Here, wanted: NodeAction) -> NodeAction:
-    """Drain a node, or take it back."""
+    """Drain a node, or end its draining."""
     manual_actions.set_drained(page.context.store, wanted.node, wanted.action == "drain", page.who)
     page.context.cached.clear()
     return wanted
@@ -126,7 +126,7 @@ class ScheduleAction(_Strict):
 
 @router.post("/schedules", responses=PROBLEMS)
 def schedule(page: Here, wanted: ScheduleAction) -> ScheduleAction:
-    """Run a schedule now, pause or resume it."""
+    """Run a schedule now, pause it, or resume it."""
     schedule_actions.act(
         page.context.store, [str(wanted.number)], schedule_actions.ScheduleAction(wanted.action), page.who
     )
@@ -135,7 +135,7 @@ def schedule(page: Here, wanted: ScheduleAction) -> ScheduleAction:
 
 
 class NewProducts(_Strict):
-    """Names of products; keywords are found in them."""
+    """Names of products to add. Their keywords are derived from the names."""
 
     names: Annotated[list[_Name], Field(min_length=1, max_length=1000)]
     priority: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 0
@@ -144,17 +144,17 @@ class NewProducts(_Strict):
 @router.post("/products", responses=PROBLEMS)
 def add(page: Here, wanted: NewProducts) -> Added:
     """Add products."""
-    given = named_products(wanted.names, priority=wanted.priority)
+    given = new_products(wanted.names, priority=wanted.priority)
     done = product_actions.add(page.context.store, given, page.who)
     page.context.cached.clear()
     return done
 
 
 class ProductChange(_Strict):
-    """Changes to a product; what is left out or null stays.
+    """Changes to a product. Missing fields and null leave the value as it is.
 
-    With another category, other keywords or aliases it is crawled again, and its subtasks are cancelled. No
-    keywords: those found in its name. `recrawl`: 7d, 12h, or never.
+    A new category, new keywords or aliases cancel its subtasks, and it is crawled again. An empty list of keywords
+    restores those of its name. `recrawl` is a period such as 7d or 12h, or never.
     """
 
     name: _Name | None = None
@@ -185,14 +185,14 @@ def edit(page: Here, number: ProductId, wanted: ProductChange) -> ChangedProduct
 
 @router.delete("/products/{product}", responses=PROBLEMS)
 def remove(page: Here, number: ProductId) -> RemovedProduct:
-    """Stop crawling a product; what was collected stays."""
+    """Stop crawling a product. Its stored pages and reviews stay."""
     [was] = product_actions.remove(page.context.store, [name_of(page, number)], page.who)
     page.context.cached.clear()
     return was
 
 
 class ArchiveTheme(_Strict):
-    """A theme, by its id or name, that is archived until it rises, or taken out of the archive."""
+    """A theme, given by id or name, to archive until it rises or to take out of the archive."""
 
     theme: _Name
     archived: bool = True
@@ -209,10 +209,10 @@ def archive(page: Here, number: ProductId, wanted: ArchiveTheme) -> theme_archiv
 
 
 class ReviewCorrection(_Strict):
-    """All that a person decided about a review. A field that is left out or null follows the models.
+    """All decisions of a person about a review. For missing fields and null, the models decide.
 
     `themes`: ids of all themes that it complains about. `not_products`: numbers of products that it is not about.
-    `copies`: the number of linked copies that it shall hold for as well, of the 409 that asks for it.
+    `copies`: number of linked copies to correct as well. If it is wrong, the answer 409 has the right number.
     """
 
     voice: Voice | None = None
@@ -225,7 +225,7 @@ class ReviewCorrection(_Strict):
 
 @router.put("/reviews/{review}/correction", responses=PROBLEMS)
 def correct_review(page: Here, review: Id, wanted: ReviewCorrection) -> CorrectableView:
-    """Correct a review and its linked copies, in place of an earlier correction."""
+    """Correct a review and its linked copies, replacing an earlier correction."""
     correction = Correction(
         voice=wanted.voice,
         themes=None if wanted.themes is None else tuple(wanted.themes),
@@ -239,7 +239,7 @@ def correct_review(page: Here, review: Id, wanted: ReviewCorrection) -> Correcta
 def take_back_correction(
     page: Here, review: Id, copies: Annotated[int, Query(ge=0, le=MOST_ID)] = 0
 ) -> CorrectableView:
-    """Take back the correction of a review and its linked copies."""
+    """Remove the correction of a review and its linked copies."""
     return _correct(page, review, Correction(), "", copies)
 
 
@@ -262,11 +262,11 @@ def _correct(page: Here, review: int, correction: Correction, because: str, copi
 
 @router.post("/imports/{number}/undo", responses=PROBLEMS)
 def undo_import(page: Here, number: Id) -> ImportUndo:
-    """Remove what an import added, and nothing else."""
+    """Remove the rows that an import added."""
     import_of(page, number)
     try:
         done = import_actions.undo(page.context.store, number, page.who)
-    except InputError as error:  # it is undone already
+    except InputError as error:  # the import was undone before
         raise HTTPException(409, str(error)) from None
     page.context.cached.clear()
     return done

@@ -1,4 +1,4 @@
-"""`/api`, what can be read: queues, matrix, pairs, nodes, products, failed tasks, reviews, sites."""
+"""`/api`: reads of queues, pairs, nodes, schedules, products, imports, failed tasks, reviews and sites."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ Id = Annotated[int, Path(ge=1, le=MOST_ID)]
 
 @router.get("/status", responses=PROBLEMS)
 def status(page: Here) -> StatusView:
-    """The state of the loop."""
+    """Return the state of the system."""
     return read_status(page.context)
 
 
@@ -90,7 +90,7 @@ def list_pairs(page: Here, site: Text = "", node: Text = "") -> PairsView:
 
 @router.get("/pairs/{site}/{node}/attempts", responses=PROBLEMS)
 def attempts(page: Here, site: str, node: str, limit: Limit = _ROWS) -> list[PairAttempt]:
-    """The newest closed attempts of a pair, the oldest of them first."""
+    """Return the newest closed attempts of a pair in the order of time."""
     _plain(site, node)
     with page.context.store.read() as tx:
         return pairs.list_pair_attempts(tx, site, node, limit)
@@ -98,39 +98,39 @@ def attempts(page: Here, site: str, node: str, limit: Limit = _ROWS) -> list[Pai
 
 @router.get("/nodes", responses=PROBLEMS)
 def nodes(page: Here) -> NodesView:
-    """Every node."""
+    """Return all nodes."""
     return read_nodes(page.context)
 
 
 @router.get("/schedules", responses=PROBLEMS)
 def schedules(page: Here) -> list[ScheduleView]:
-    """Every schedule, the next one first."""
+    """Return all schedules, the next one first."""
     rows, now = read_schedules(page.context)
     return [view_schedule(row, now) for row in rows]
 
 
 @router.get("/products", responses=PROBLEMS)
 def products(page: Here, sent: Annotated[ListQuery, Query()], period: RecentPeriod) -> ProductList:
-    """Products with their complaints in a period, at most `limit`; go on with `skip`. `by` sums groups of them up."""
+    """Return at most `limit` products from `skip` on, with complaints in a period. `by` returns sums of groups."""
     return read_list(page, sent, period)
 
 
 @router.get("/imports", responses=PROBLEMS)
 def imports(page: Here, before: Cursor = 0, limit: Limit = _ROWS) -> list[NumberedImport]:
-    """Imports, the newest first; go on with `before` = the last one's id."""
+    """Return imports, the newest first. For the next ones, set `before` to the last id."""
     with page.context.store.read() as tx:
         return numbered_imports.list_imports(tx, before=before or None, most=limit)
 
 
 @router.get("/products/{product}", responses=PROBLEMS)
 def progress(page: Here, number: ProductId) -> list[SiteProgress]:
-    """How far a product is at each site."""
+    """Return the progress of a product at each site."""
     with page.context.store.read() as tx:
         return product_queries.list_progress(tx, number)
 
 
 class CauseOfMany(BaseModel):
-    """A cause with what is suggested."""
+    """A cause, with its number of subtasks and a suggestion."""
 
     cause: Cause
     suggestion: str
@@ -138,7 +138,7 @@ class CauseOfMany(BaseModel):
 
 @router.get("/failed/causes", responses=PROBLEMS)
 def causes(page: Here) -> list[CauseOfMany]:
-    """Subtasks that wait for a person, by cause."""
+    """Return the causes for which subtasks wait for a person."""
     with page.context.store.read() as tx:
         return [
             CauseOfMany(cause=one, suggestion=SUGGESTIONS.get(one.reason, ""))
@@ -147,28 +147,28 @@ def causes(page: Here) -> list[CauseOfMany]:
 
 
 @router.get("/failed", responses=PROBLEMS)
-def failed(
+def list_failed(
     page: Here, after: Cursor = 0, limit: Limit = _ROWS, reason: FailureReason | None = None, site: Text = ""
 ) -> list[ManualRow]:
-    """Subtasks that wait for a person; go on with `after` = the last one's subtask_id."""
+    """Return subtasks that wait for a person. For the next ones, set `after` to the last `subtask_id`."""
     with page.context.store.read() as tx:
         return manual.list_manual(tx, after=after, most=limit, reason=reason or None, site=site or None)
 
 
 @router.get("/audit", responses=PROBLEMS)
 def audit_log(page: Here, before: Cursor = 0, limit: Limit = _ROWS) -> list[AuditRow]:
-    """Entries of the audit log, the newest first; go on with `before` = the last one's id."""
+    """Return entries of the audit log, the newest first. For the next ones, set `before` to the last id."""
     with page.context.store.read() as tx:
         return list(notices.list_audit_rows(tx, before=before or None, most=limit))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundReview(ReviewRow):
-    """A review, once, under one of its products.
+    """A review with one of its products.
 
     Attributes:
-        id: the same as `review`.
-        original: number of the review that this one repeats, word by word or nearly; None: of none.
+        id: number of the review, equal to `review`.
+        original: number of the review that this one repeats, exactly or nearly; `None` if it repeats none.
     """
 
     id: int
@@ -176,10 +176,10 @@ class FoundReview(ReviewRow):
 
 
 class Reviews(BaseModel):
-    """Reviews, and where to go on.
+    """A part of the reviews, with the cursor of the next part.
 
-    `before` is the cursor of the next call; null: all were looked at. A call looks at 50,000 reviews at most, so that
-    `reviews` may be empty before the end.
+    `before` is the cursor for the next call; null at the end. A call searches at most 50,000 reviews, so `reviews` may
+    be empty before the end.
     """
 
     reviews: list[FoundReview]

@@ -1,7 +1,6 @@
-"""Access to the dashboard: without tokens for whoever is on this machine, else for who signs in with a token.
+"""Access to the dashboard. Without tokens everyone on this machine has access, else people sign in with a token.
 
-Tokens are random, so that a plain SHA-256 of them is enough to keep. Sessions are signed cookies: the key ends with the
-process.
+Tokens are random, so their plain SHA-256 is stored. Sessions are cookies signed with a key that ends with the process.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ _MAX_WAITING, _MAX_WAITING_IN_ALL = 5, 20
 
 
 class TooManyWrongTokens(ReviewloopError):
-    """Too many wrong tokens wait for their answer."""
+    """Too many requests with wrong tokens wait for an answer."""
 
 
 class Role(StrEnum):
-    """Rights of a visitor."""
+    """Roles of visitors: a viewer may read, an operator may also act."""
 
     VIEWER = "viewer"
     OPERATOR = "operator"
@@ -35,7 +34,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Hashes of the tokens (`token_hash`); empty where there is none."""
+    """Hashes of the tokens (`token_hash`); empty if a token is not set."""
 
     viewer: str = ""
     operator: str = ""
@@ -44,7 +43,7 @@ class Tokens:
         return bool(self.viewer or self.operator)
 
     def role_of(self, token: str) -> Role | None:
-        """The owner of the token; None: nobody."""
+        """Return the role of a token; `None` if the token is wrong."""
         given = token_hash(token)
         roles = ((self.operator, Role.OPERATOR), (self.viewer, Role.VIEWER))
         found = [role for kept, role in roles if kept and hmac.compare_digest(kept, given)]
@@ -52,12 +51,12 @@ class Tokens:
 
 
 def token_hash(token: str) -> str:
-    """The stored form of a token: ``sha256:`` and 64 hexadecimal digits."""
+    """Return the stored form of a token: ``sha256:`` and 64 hexadecimal digits."""
     return f"sha256:{hashlib.sha256(token.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
 def new_token() -> str:
-    """A random token of 256 bits."""
+    """Return a random token of 256 bits."""
     return secrets.token_urlsafe(32)
 
 
@@ -74,7 +73,7 @@ class Visitor:
 
     @property
     def may_act(self) -> bool:
-        """True for an operator."""
+        """True if the visitor is an operator."""
         return self.role is Role.OPERATOR
 
 
@@ -86,8 +85,8 @@ class Access:
     """Decides who a visitor is.
 
     Attributes:
-        pause: sleeps for a number of seconds before a wrong token is answered.
-        key: signs the sessions of this process.
+        pause: sleeps for a number of seconds before the answer to a wrong token.
+        key: key that signs the sessions of this process.
     """
 
     tokens: Tokens
@@ -101,12 +100,12 @@ class Access:
         """Return the visitor who sent a request, or `None` if the visitor has to sign in.
 
         Args:
-            session: of the visitor, as `sign_in` made it; empty: none.
-            authorization: the header of that name.
-            address: the client's.
+            session: session of the visitor, made by `sign_in`; empty if there is none.
+            authorization: the Authorization header.
+            address: address of the client.
 
         Raises:
-            TooManyWrongTokens: too many wrong tokens wait already.
+            TooManyWrongTokens: too many wrong tokens wait for an answer.
         """
         if not self.tokens:
             return _LOCAL
@@ -120,7 +119,7 @@ class Access:
         """Return a new session, or `None` if the token is wrong.
 
         Raises:
-            TooManyWrongTokens: too many wrong tokens wait already.
+            TooManyWrongTokens: too many wrong tokens wait for an answer.
         """
         role = await self._check(token, address)
         if role is None:
@@ -128,13 +127,13 @@ class Access:
         return {"role": str(role), "who": f"{name.strip()[:60] or role}, {address}"}
 
     async def _check(self, token: str, address: str) -> Role | None:
-        """Return the role of a token, at once. A wrong token gets `None` after a pause.
+        """Return the role of a right token without delay, and `None` for a wrong one after a pause.
 
-        The pause needs no history: the counter holds only the wrong tokens that wait now. The right token never waits,
-        because 256 random bits can't be guessed at any speed.
+        Only wrong tokens that wait now are counted, without a history. A right token never waits: 256 random bits can't
+        be guessed at any speed.
 
         Raises:
-            TooManyWrongTokens: too many wrong tokens wait already.
+            TooManyWrongTokens: too many wrong tokens wait for an answer.
         """
         role = self.tokens.role_of(token)
         if role is not None:

@@ -1,4 +1,4 @@
-"""Answers that are costly to make, kept for a while: the longer, the more they cost."""
+"""Cache values that are costly to compute. The more time a value takes, the longer it is cached."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 _KEPT_S = 0.5
 _SHARE = 20
-"""An answer is kept so many times as long as it took: asking takes at most 1/20 of a core."""
+"""A value is cached for this multiple of its computing time, so computing takes at most 1/20 of a core."""
 _SLOW_S = 0.1
 _MOST = 500
 
@@ -30,7 +30,7 @@ class _Kept:
 
 
 class Cached:
-    """Keeps answers by key. What takes longer than 0.1 s is made anew beside the request, which gets the former one."""
+    """Caches values by key. A value that takes over 0.1 s is renewed in the background; requests get the old one."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -38,24 +38,24 @@ class Cached:
         self._lock = Lock()
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """The answer of that key, made by `make` where there is none or it is old."""
+        """Return the value of a key, computed by `make` if it is missing or too old."""
         with self._lock:
             kept = self._kept.get(key)
             old = kept is None or self._clock() - kept.made_at > max(_KEPT_S, _SHARE * kept.took_s)
             beside = kept is not None and old and kept.took_s > _SLOW_S
             if kept is not None and beside and not kept.making:
                 kept.making = True
-                Thread(target=self._made_beside, args=(key, make), daemon=True).start()
+                Thread(target=self._remake, args=(key, make), daemon=True).start()
         if kept is None or (old and not beside):
-            return self._made(key, make)
+            return self._make(key, make)
         return cast("T", kept.value)
 
     def clear(self) -> None:
-        """Forget everything: something was changed."""
+        """Remove all values after a change."""
         with self._lock:
             self._kept.clear()
 
-    def _made(self, key: Hashable, make: Callable[[], T]) -> T:
+    def _make(self, key: Hashable, make: Callable[[], T]) -> T:
         began = self._clock()
         value = make()
         ended = self._clock()
@@ -66,9 +66,9 @@ class Cached:
                 self._kept.popitem(last=False)
         return value
 
-    def _made_beside(self, key: Hashable, make: Callable[[], object]) -> None:
+    def _remake(self, key: Hashable, make: Callable[[], object]) -> None:
         try:
-            self._made(key, make)
+            self._make(key, make)
         except Exception:
             _log.exception("%r could not be made anew", key)
             with self._lock:

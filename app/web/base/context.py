@@ -1,4 +1,4 @@
-"""Context of the dashboard's pages, and of one request: language, visitor, page."""
+"""The context that the dashboard's pages share, and the context of one request."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from app.views.words import LANGUAGES, language
 from app.web.base.access import Access, Visitor
 from app.web.base.cached import Cached
 from app.web.base.guard import LANGUAGE_COOKIE, visitor_of
-from app.web.base.rendering import rendered
+from app.web.base.rendering import render_page
 from app.web.base.under_path import inner_path
 from splitter.catalog.model import Catalog
 from tasks.fetching.hosts import HostCatalog
@@ -28,19 +28,19 @@ from tasks.store.sql.transaction import Transaction
 T = TypeVar("T")
 _MOST_KEPT = 100
 _WITH_PERIOD = ("/products", "/reviews")
-"""Pages whose links carry the period of the page before."""
+"""Pages whose links include the period of the present page."""
 _PLACES = frozenset({"days", "from", "to", "after", "before", "skip", "said", "lang"})
-"""Values of an address that say where a list goes on, or that a link to another period sets anew."""
+"""URL parameters that a link to another period drops: places in a list, and the period itself."""
 
 
 class Held:
-    """A few things kept in memory between two requests, by a random key: what was said, what was uploaded."""
+    """Stores a few values in memory between two requests by a random key, such as notices and uploads."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, object] = OrderedDict()
 
     def put(self, value: object) -> str:
-        """Keep something; returns its key."""
+        """Store a value, and return its key."""
         key = secrets.token_urlsafe(9)
         self._kept[key] = value
         while len(self._kept) > _MOST_KEPT:
@@ -48,7 +48,7 @@ class Held:
         return key
 
     def get(self, key: str) -> Any:
-        """What is kept under a key; None: nothing any more."""
+        """Return the value of a key; `None` if it is no longer stored."""
         return self._kept.get(key)
 
 
@@ -66,35 +66,35 @@ class Context:
     uploads: Uploads = field(default_factory=Uploads)
 
     def read(self, key: Any, read: Callable[[Transaction], T]) -> T:
-        """The answer to a query at this moment, or a moment ago (`Cached`)."""
+        """Return the result of a query, at most a short time old (`Cached`)."""
 
-        def made() -> T:
+        def load() -> T:
             with self.store.read() as tx:
                 return read(tx)
 
-        return self.cached.get(key, made)
+        return self.cached.get(key, load)
 
     def now(self) -> datetime:
-        """The database's clock."""
+        """Return the time of the database's clock."""
         with self.store.read() as tx:
             return tx.now
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """The outcome of an action, said on the next page."""
+    """The outcome of an action, shown on the next page."""
 
     done: str = ""
     refused: tuple[str, ...] = ()
 
 
 class Page:
-    """One request for a page, and what is needed to answer it.
+    """One request for a page, with the parts needed to answer it.
 
     Attributes:
-        typed: values of a refused form, by field.
-        problem: message about the form; empty if it was accepted.
-        lost_file: the form had a file, which has to be chosen again.
+        typed: values of a refused form by field.
+        problem: message about a refused form; empty if it was accepted.
+        lost_file: True if a refused form had a file, which the person must choose again.
     """
 
     def __init__(self, request: Request) -> None:
@@ -105,17 +105,17 @@ class Page:
         self.lost_file = False
 
     def get_typed(self, field: str, otherwise: str = "") -> str:
-        """Return the value of a field of the refused form; `otherwise` if there was none."""
+        """Return the value of a field in the refused form; `otherwise` without such a form."""
         return self.typed.get(field, [otherwise])[-1]
 
     @property
     def language(self) -> str:
-        """The code of the reader's language."""
+        """Code of the reader's language."""
         return language()
 
     @property
     def root(self) -> str:
-        """The path below which the dashboard is shown; empty at the root of its server."""
+        """Path below which a proxy shows the dashboard; empty for the root."""
         return str(self.request.scope.get("root_path", ""))
 
     @property
@@ -125,17 +125,17 @@ class Page:
 
     @property
     def who(self) -> str:
-        """The visitor's name for the audit log."""
+        """Name of the visitor for the audit log."""
         return self.visitor.who if self.visitor is not None else "?"
 
     def html(self, template: str, *, status: int = 200, live_s: int = 0, **values: Any) -> HTMLResponse:
-        """A page.
+        """Render a page.
 
         Args:
-            live_s: seconds after which the page brings its live parts up to date; 0: never.
+            live_s: seconds after which the page reloads its live parts; 0 for never.
         """
         query = self.request.query_params
-        text = rendered(
+        text = render_page(
             template,
             self.language,
             page=self,
@@ -168,7 +168,7 @@ class Page:
         return answer
 
     def redirect_with(self, path: str, notice: Notice) -> RedirectResponse:
-        """After a change: to a page that says what became of it."""
+        """Redirect to a page that shows the outcome of a change."""
         self.context.cached.clear()
         joined = "&" if "?" in path else "?"
         return RedirectResponse(
@@ -181,7 +181,7 @@ class Page:
 
 
 def page_of(request: Request) -> Page:
-    """The request as the pages want it."""
+    """Return the page context of a request."""
     return Page(request)
 
 

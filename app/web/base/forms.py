@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 
 _PAGES: dict[Callable[..., Any], Callable[..., Response]] = {}
-"""The function that shows the page with a form, by the function that takes the form."""
+"""Functions that show the page of a form, by the function that takes the form."""
 
 _FIELDS = {
     "name": "Name",
@@ -51,7 +51,7 @@ _FIELDS = {
     "quota": "Quota",
     "number": "Number",
 }
-"""The fields of forms as pages call them."""
+"""Labels of form fields on pages, by name."""
 _LONGEST = 40
 
 
@@ -74,7 +74,7 @@ def find_page(request: Request) -> Callable[..., Response] | None:
 
 
 def keep_typed(page: Page, form: FormData, problem: str) -> None:
-    """Keep the typed values of a form and the message about it for a page."""
+    """Store the typed values of a refused form and the message about it in a page."""
     for name, value in form.multi_items():
         if isinstance(value, str):
             page.typed.setdefault(name, []).append(value.replace("\r\n", "\n"))
@@ -84,7 +84,7 @@ def keep_typed(page: Page, form: FormData, problem: str) -> None:
 
 
 def describe_errors(errors: Sequence[Mapping[str, Any]]) -> str:
-    """Return pydantic's errors in the reader's language, one a field."""
+    """Return pydantic's errors in the reader's language, one per field."""
     first = {str(error["loc"][1]): error for error in reversed(errors)}
     return " ".join(_describe(field, error) for field, error in first.items())
 

@@ -1,4 +1,4 @@
-"""Stands before every request: names this server goes by, size of bodies, who it is, and headers of every answer."""
+"""Check every request (host name, size, origin, visitor), and add security headers to every response."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.views.words import LANGUAGES, describe, find_language, in_language, translate
+from app.views.words import LANGUAGES, describe, find_language, switch_language, translate
 from app.web.base.access import SESSION_S, Access, TooManyWrongTokens, Visitor
 from app.web.base.under_path import inner_path
 
 SESSION_COOKIE = "reviewloop_session"
 LANGUAGE_COOKIE = "reviewloop_language"
 MOST_BYTES = 6_000_000
-"""Of a request's body."""
+"""Maximum number of bytes of a request's body."""
 
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -36,7 +36,7 @@ _HEADERS = {
 }
 _SAFE = ("GET", "HEAD", "OPTIONS", "TRACE")
 _OWN_SITE = ("same-origin", "none")
-"""Values of Sec-Fetch-Site: a page of the dashboard, or a person who opened an address."""
+"""Accepted values of Sec-Fetch-Site: a page of the dashboard, or a person who entered an address."""
 _FREE = ("/healthz", "/sign-in")
 _STATIC = "/static/"
 _FOR_PROGRAMS = ("/api", "/metrics")
@@ -50,8 +50,8 @@ class Guard:
     """Wraps the application.
 
     Args:
-        hosts: names that the Host header may have; "*": any (visitors have to sign in then).
-        origin: the public origin of a dashboard behind a proxy, for example https://example.com; empty: none.
+        hosts: accepted names in the Host header; "*" accepts any (visitors must sign in then).
+        origin: public origin of a dashboard behind a proxy, for example https://example.com; empty without a proxy.
     """
 
     def __init__(self, app: ASGIApp, access: Access, hosts: Sequence[str], origin: str) -> None:
@@ -61,7 +61,7 @@ class Guard:
         self._inside = TrustedHostMiddleware(self._open_session, hosts, www_redirect=False)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or hand it on with its visitor in the scope's state."""
+        """Refuse a request, or pass it on with its visitor in the scope's state."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -75,7 +75,7 @@ class Guard:
                 headers["Cache-Control"] = "no-cache" if static else "no-store"
             await send(message)
 
-        with in_language(_language_of(scope)):
+        with switch_language(_language_of(scope)):
             await self._inside(scope, receive, sent)
 
     async def _open_session(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -97,7 +97,7 @@ class Guard:
             await refusal(scope, receive, send)
             return
         try:
-            await self._app(scope, _bounded(receive), send)
+            await self._app(scope, _limit_body(receive), send)
         except TooLarge:
             await _too_large()(scope, receive, send)
 
@@ -108,26 +108,26 @@ class Guard:
         if not length.isascii() or not length.isdigit() or int(length) > MOST_BYTES:
             return _too_large()
         if method not in _SAFE and (why := self._find_other_site(headers)):
-            return _refused(path, 403, why)
+            return _refuse(path, 403, why)
         address = (scope.get("client") or ("?",))[0]
         try:
             visitor = await self._access.visitor(scope["session"], headers.get("authorization", ""), address)
         except TooManyWrongTokens as error:
-            return _refused(path, 429, describe(error))
+            return _refuse(path, 429, describe(error))
         scope.setdefault("state", {})["visitor"] = visitor
         if path in _FREE or path.startswith(_STATIC):
             return None
         if visitor is None:
             return _unknown(scope)
         if method not in _SAFE and not visitor.may_act:
-            return _refused(path, 403, translate("viewers may look; changes need the operators' token"))
+            return _refuse(path, 403, translate("viewers may look; changes need the operators' token"))
         return None
 
     def _find_other_site(self, headers: Headers) -> str:
-        """Return why a change comes from another site's page; empty if it does not.
+        """Return the evidence that a change comes from a page of another site; empty if there is none.
 
-        Browsers send Origin with every change, and Sec-Fetch-Site where the connection is secure; a page can't set
-        them. A request with neither comes from a program, which no page of another site can start.
+        Browsers send Origin with every change, and Sec-Fetch-Site over secure connections. Pages can't set these
+        headers. A request without both comes from a program, and pages of other sites can't start programs.
         """
         if headers.get("sec-fetch-site", "same-origin") not in _OWN_SITE:
             return translate("this request came from another site's page")
@@ -146,13 +146,13 @@ class Guard:
 
 
 def visitor_of(scope: Scope) -> Visitor | None:
-    """The sender of a request, as the guard found."""
+    """Return the visitor that the guard found for a request."""
     visitor: Visitor | None = scope["state"]["visitor"]
     return visitor
 
 
 def _language_of(scope: Scope) -> str:
-    """Return the language of the answer. Programs are answered in English."""
+    """Return the language of the response. Programs get English."""
     if inner_path(scope).startswith(_FOR_PROGRAMS):
         return "en"
     headers, query = Headers(scope=scope), QueryParams(scope["query_string"])
@@ -181,7 +181,7 @@ def _unknown(scope: Scope) -> Response:
     return RedirectResponse(f"{scope.get('root_path', '')}/sign-in?next={wanted}", status_code=303)
 
 
-def _refused(path: str, status: int, why: str) -> Response:
+def _refuse(path: str, status: int, why: str) -> Response:
     if path.startswith(_FOR_PROGRAMS):
         return JSONResponse({"detail": why}, status)
     return PlainTextResponse(translate("Refused: {why}.", why=why) + "\n", status)
@@ -191,7 +191,7 @@ def _too_large() -> Response:
     return JSONResponse({"detail": f"a request may have {MOST_BYTES:,} bytes at most"}, 413)
 
 
-def _bounded(receive: Receive) -> Receive:
+def _limit_body(receive: Receive) -> Receive:
     taken = 0
 
     async def receiving() -> Message:
@@ -206,7 +206,7 @@ def _bounded(receive: Receive) -> Receive:
 
 
 def choose_language(query: str, cookie: str, accepted: str) -> str:
-    """Return the language of a request: the one asked for, else the one chosen before, else the browser's."""
+    """Return the language of a request: from the query, else from the cookie, else the browser's."""
     for one in (query, cookie):
         if one in LANGUAGES:
             return one

@@ -1,4 +1,4 @@
-"""Filters and numbers in the addresses of pages and of the API: their types, and errors about others."""
+"""Types of the filters and numbers in URLs of pages and the API, and checks of their names."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from tasks.store.queries import reviews
 from tasks.store.sql.transaction import Transaction
 
 MOST_ID = 2**53 - 1
-"""The greatest whole number that JSON keeps everywhere."""
+"""Greatest whole number that all JSON readers represent exactly."""
 _OF_EVERY_PAGE = ("lang", "said")
 Text = Annotated[str, Query(max_length=200, pattern=r"^[^\x00]*$")]
 Cursor = Annotated[int, Query(ge=0, le=MOST_ID)]
-"""The last row of the page before."""
+"""Number of the last row on the previous page."""
 
 
 def check_filters(request: Request) -> None:
-    """Refuse a request that has a filter which its page does not know. Raises InputError."""
+    """Raise InputError if a request has a filter that its page does not know."""
     route = request.scope.get("route")
     if request.method not in ("GET", "HEAD") or not isinstance(route, APIRoute):
         return
@@ -47,7 +47,7 @@ def check_filters(request: Request) -> None:
 
 
 def _list_filters(dependant: Dependant) -> list[str]:
-    """Return the names of the query of a function and of those that it depends on."""
+    """Return the names of the query parameters of a function and of its dependencies."""
     names: list[str] = []
     for field in dependant.query_params:
         model = field.field_info.annotation
@@ -61,7 +61,7 @@ def _list_filters(dependant: Dependant) -> list[str]:
 
 
 _DAYS = r"^(|all|[1-9][0-9]{0,3}|[12][0-9]{4}|3[0-5][0-9]{3}|36[0-4][0-9]{2}|36500)$"
-"""What `read_period` takes, for readers of the API's description; its own error says it in words."""
+"""Values that `read_period` accepts, as a pattern in the API's description."""
 
 
 def _make_reader(usual: str) -> Callable[..., PeriodChoice]:
@@ -76,19 +76,19 @@ def _make_reader(usual: str) -> Callable[..., PeriodChoice]:
 
 
 RecentPeriod = Annotated[PeriodChoice, Depends(_make_reader(USUAL))]
-"""The period in an address: `days`, or `from` and `to`; without these, the usual one."""
+"""The period in a URL: `days`, or `from` and `to`; by default the recent days."""
 AnyPeriod = Annotated[PeriodChoice, Depends(_make_reader(ALL))]
-"""The period in an address; without one, all days."""
+"""The period in a URL; by default all days."""
 
 
 def check_site(tx: Transaction, catalog: Catalog, name: str) -> None:
-    """Refuse the name of a site that is neither in the catalog nor has pages. Raises InputError."""
+    """Raise InputError if a site is neither in the catalog nor has stored pages."""
     if name and name not in catalog.sites and not reviews.has_site(tx, name):
         raise InputError.unknown("there is no site {name!r}", name, catalog.sites, "/sites")
 
 
 def find_product(page: Page, text: str) -> int:
-    """Return the number of a product that is given by its number or its name. Raises InputError if there is none."""
+    """Return the number of a product given by number or name. Raises InputError if it is unknown."""
     with page.context.store.read() as tx:
         if text.isascii() and text.isdecimal() and products.has_number(tx, min(int(text[:16]), MOST_ID)):
             return int(text)
@@ -97,7 +97,7 @@ def find_product(page: Page, text: str) -> int:
 
 @contextmanager
 def not_found() -> Iterator[None]:
-    """End the request with 404 if the block finds that something is unknown."""
+    """End the request with 404 if the block raises an error about something unknown."""
     try:
         yield
     except InputError as error:
@@ -105,10 +105,10 @@ def not_found() -> Iterator[None]:
 
 
 def product_in_path(page: Here, product: str) -> int:
-    """Return the number of the product in the path. Ends the request with 404 if there is none."""
+    """Return the number of the product in the path. Ends the request with 404 if it is unknown."""
     with not_found():
         return find_product(page, product)
 
 
 ProductId = Annotated[int, Depends(product_in_path)]
-"""A product in a path: `{product}` is its number or its name."""
+"""The product in a path: `{product}` is its number or its name."""

@@ -1,4 +1,4 @@
-"""Templates: everything that is put into a page is escaped, and control characters of strangers are taken out."""
+"""Render templates. All values are escaped, and control characters in texts from the web are removed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _environment(language: str) -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_finalized,
+        finalize=_finalize,
     )
     made.globals |= {
         "t": translate,
@@ -62,62 +62,62 @@ def _environment(language: str) -> Environment:
     return made
 
 
-def rendered(template: str, language: str, **values: Any) -> str:
-    """A page's text."""
+def render_page(template: str, language: str, **values: Any) -> str:
+    """Return a page as text."""
     return _environment(language).get_template(template).render(**values)
 
 
 def link(kept: Sequence[tuple[str, str]], **values: object) -> str:
-    """Return the query of an address: the values that it keeps, with others set; an empty one takes a value out."""
+    """Return a query string with the kept values and new ones. An empty new value removes a kept one."""
     rest = [(name, value) for name, value in kept if name not in values and value]
     return urlencode([*rest, *((name, value) for name, value in values.items() if value)])
 
 
-def _finalized(value: Any) -> Any:
+def _finalize(value: Any) -> Any:
     if value is None:
         return "–"
     return shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def mark(value: object) -> str:
-    """Return the mark of a state on a page: good, warn or faint; empty: none."""
+    """Return the CSS class of a state: good, warn or faint; empty for a state without one."""
     style = STYLE_OF.get(value, "") if isinstance(value, str) else ""
     return _MARKS.get(style, "")
 
 
 def moment(when: datetime | None) -> str:
-    """Return the clock time of a moment; a dash if there is none."""
+    """Return the clock time of a moment; a dash for `None`."""
     return "–" if when is None else clock_text(when)
 
 
 def length(value: float | None) -> str:
-    """Return a length of time; a dash if it is not known."""
+    """Return a duration in seconds as text; a dash for `None`."""
     return seconds(value) or "–"
 
 
 def number(value: float | None, digits: int = 0) -> str:
-    """A number with separators; a dash where it is not known."""
+    """Return a number with separated thousands; a dash for `None`."""
     return "–" if value is None else f"{value:,.{digits}f}"
 
 
 def percent(share: float | None) -> str:
-    """A share in [0, 1] as a percentage; a dash where it is not known."""
+    """Return a share in [0, 1] as a percentage; a dash for `None`."""
     return "–" if share is None else f"{share:.0%}"
 
 
 def change(share: float | None) -> str:
-    """A change as a percentage with its sign; a dash where it is not known."""
+    """Return a change as a percentage with its sign; a dash for `None`."""
     return "–" if share is None else f"{share:+.0%}"
 
 
 def short(text: str, most: int) -> str:
-    """The beginning of a text on one line."""
+    """Return a text on one line, cut after `most` characters."""
     line = " ".join(text.split())
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
 def highlight(text: str, words: Sequence[str]) -> Markup:
-    """A text, escaped, with these words marked."""
+    """Return a text as escaped markup with these words highlighted."""
     plain = shown(text)
     if not words:
         return escape(plain)

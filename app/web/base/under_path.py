@@ -1,4 +1,4 @@
-"""The path below which a proxy shows the dashboard: from a setting, or from a trusted proxy's X-Forwarded-Prefix."""
+"""Serve the dashboard below a path, given by a setting or by a trusted proxy's header X-Forwarded-Prefix."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _PATH = re.compile(r"(?:/[A-Za-z0-9._~-]+)*")
 
 
 class UnderPath:
-    """Wraps the application: sets the `root_path` of each request.
+    """Wraps the application and sets the `root_path` of each request.
 
-    The proxy may remove the path before it sends the request on, or not: `/reviews/products` and `/products` are one
-    page below `/reviews`.
+    The proxy may remove the path from the request or leave it: below `/reviews`, both `/reviews/products` and
+    `/products` are the page of products.
 
     Args:
-        path: for example "/reviews"; empty: the dashboard is at the root of its server.
-        proxies: that may name another path.
-        names: first parts of the application's own paths.
+        path: the path, for example "/reviews"; empty for the root.
+        proxies: proxies whose header may set another path.
+        names: first components of the application's own paths.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class UnderPath:
         self._names = names
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hand a request on."""
+        """Pass a request on with its `root_path`."""
         if scope["type"] == "http" and (root := self._find_root(scope)):
             inner = self._remove(root, scope["path"])
             scope = {**scope, "root_path": root, "path": root + inner}
@@ -58,7 +58,7 @@ class UnderPath:
         return any(client in network for network in self._proxies)
 
     def _remove(self, root: str, path: str) -> str:
-        """Return the path within the application. A part of it may have the name of the root: `/reviews`."""
+        """Return the path within the application. A page may have the same name as `root`, for example `/reviews`."""
         inner = path.removeprefix(root)
         if path == root:
             return path if root.split("/")[1] in self._names else "/"

@@ -1,1 +1,1 @@
-"""The pages of the dashboard: one module a page."""
+"""The pages of the dashboard, one module per page."""

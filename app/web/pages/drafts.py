@@ -1,4 +1,4 @@
-"""Products that were typed or uploaded: a person looks through them and corrects them before they are added."""
+"""Drafts of typed or uploaded products, which a person checks and corrects before they are added."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ from tasks.store.content.products import NewProduct
 router = APIRouter()
 
 _ROWS = 200
-"""Products on a page of a draft."""
+"""Number of products on a page of a draft."""
 _URLS_SHOWN = 10
 _MOST_NAMES = 10_000
 _KNOWN_NAMED = 20
 _LONGEST = 4000
-"""Characters of a corrected cell."""
+"""Maximum number of characters in a corrected cell."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DraftRow:
-    """A line with a product, or with a refusal.
+    """A line of a draft, with its product or the reason of its refusal.
 
     Attributes:
-        cells: by field; the product was read from them.
-        was_changed: the last form changed it.
+        cells: cells of the line by field.
+        was_changed: True if the last form changed the line.
     """
 
     line: int
@@ -57,40 +57,40 @@ class DraftRow:
 
     @property
     def refusal(self) -> Message | None:
-        """Why it is refused; None if it is not."""
+        """The reason why the line is refused; `None` if it is not."""
         return self.read.why if isinstance(self.read, RefusedProduct) else None
 
     @property
     def doubts(self) -> list[Doubt]:
-        """Doubts about its product."""
+        """The doubts about the product."""
         return list_doubts(self.read) if isinstance(self.read, NewProduct) else []
 
     @property
     def keywords(self) -> str:
-        """Its keywords as a form shows them."""
+        """The keywords as a form shows them."""
         if isinstance(self.read, NewProduct):
             return ", ".join(self.read.keywords)
         return self.cells.get("keywords", "")
 
     @property
     def others(self) -> str:
-        """Its other names."""
+        """The other names as one text."""
         return ", ".join(self.read.aliases) if isinstance(self.read, NewProduct) else ""
 
     @property
     def category(self) -> str:
-        """Its category; empty if it is unknown."""
+        """The category; empty if it is unknown."""
         return (self.read.category or "") if isinstance(self.read, NewProduct) else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """Products that wait for a person's yes, the doubtful ones first.
+    """Products that a person must confirm, doubtful ones first.
 
     Attributes:
-        reader: reads a line again after a correction.
-        notes: how the file was read.
-        file: that they came from; empty if they were typed.
+        reader: reads a corrected line again.
+        notes: messages about how the file was read.
+        file: name of the file; empty if the products were typed.
     """
 
     rows: Sequence[DraftRow]
@@ -105,11 +105,11 @@ class Draft:
 
     @property
     def refused(self) -> list[DraftRow]:
-        """The lines that give no product."""
+        """The refused lines."""
         return [row for row in self.rows if row.refusal and not row.is_left_out]
 
     def correct(self, place: int, name: str, keywords: str, category: str, *, leave_out: bool) -> DraftRow:
-        """Return the row at a place as a person wants it. Fields that stay as they were shown are read as before."""
+        """Return the corrected row at a place. Unchanged fields are read from the original cells."""
         row = replace(self.rows[place], is_left_out=leave_out, was_changed=False)
         shown = {"name": row.read.name, "keywords": row.keywords, "category": row.category}
         typed = {"name": name.strip(), "keywords": keywords.strip(), "category": category}
@@ -122,7 +122,7 @@ class Draft:
 
 
 def make_draft(reader: ProductRows, lines: Sequence[Line]) -> Draft:
-    """Read lines as products, and put those that are refused first, then the doubtful ones."""
+    """Read lines as products. Refused lines come first, then doubtful ones."""
     rows = [
         DraftRow(line=line, cells=cells, read=reader.read(line, cells, why)) for line, cells, why in lines
     ]
@@ -149,11 +149,11 @@ async def preview(
     as_list: Annotated[Literal["yes", ""], Form()] = "",
     file: UploadFile | None = None,
 ) -> Response:
-    """Show the products that a person typed or uploaded, to be corrected. Nothing is stored.
+    """Show typed or uploaded products as a draft. Nothing is stored.
 
     Args:
-        category: of the products whose line in a file gives none, and of those that are named in the form.
-        ignore: columns of the file that are not read.
+        category: category of typed products, and of lines of a file that give none.
+        ignore: columns of the file that must not be read.
     """
 
     def read() -> Draft:
@@ -206,13 +206,13 @@ _Place = Annotated[int, Field(ge=0, le=1_000_000)]
 
 
 class Corrections(BaseModel):
-    """A page of a draft as a person sends it back.
+    """The form with a person's corrections of one page of a draft.
 
     Attributes:
-        show: the first row of the page to show next; `None`: the same page.
-        begin: the first row of this page.
-        name, keywords, category: of each of its rows.
-        out: the rows to leave out.
+        show: first row of the page to show next; `None` to add the products.
+        begin: first row of this page.
+        name, keywords, category: values of each row.
+        out: rows to leave out.
     """
 
     draft: Annotated[str, Field(max_length=40)]
@@ -227,7 +227,7 @@ class Corrections(BaseModel):
 
 @router.post("/products")
 def look_through(page: Here, sent: Annotated[Corrections, Form()]) -> Response:
-    """Take a person's corrections of a page of a draft, and add the products or show the draft again."""
+    """Apply the corrections to the draft, and add the products or show the draft again."""
     held = page.context.held.get(sent.draft)
     size = len(sent.name)
     fits = size == len(sent.keywords) == len(sent.category)
@@ -270,7 +270,7 @@ def _show(page: Page, draft: Draft, begin: int = 0, *, status: int = 200) -> Res
 
 
 def _list_urls(page: Here, draft: Draft) -> list[tuple[str, str]]:
-    """Search URLs of the first product, as an example: (site, URL)."""
+    """Return (site, URL) of the first product's search URLs as an example."""
     if not draft.wanted:
         return []
     first = draft.wanted[0]

@@ -1,4 +1,4 @@
-"""Subtasks that wait for a person: by cause, attempt by attempt, with what the person can do; the audit log."""
+"""Pages of subtasks that wait for a person, with actions on them, and the page of the audit log."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ SubtaskId = Annotated[int, InPath(ge=1, le=MOST_ID)]
 
 
 @router.get("/failed")
-def failed(
+def show_failed(
     page: Here, reason: FailureReason | Literal[""] = "", site: Text = "", after: Cursor = 0
 ) -> Response:
-    """The causes, and the subtasks of all or of one of them."""
+    """Show the causes, and the subtasks of all causes or of one."""
     context = page.context
     causes = context.read("causes", lambda tx: manual.list_causes(tx))
     names = context.read("node names", lambda tx: [row.name for row in nodes.list_nodes(tx)])
@@ -65,7 +65,7 @@ def failed(
 
 @router.get("/failed/{subtask}")
 def story(page: Here, subtask: SubtaskId) -> Response:
-    """A subtask with every attempt, what was answered last, and its events."""
+    """Show a subtask with its attempts, their last responses, and its events."""
     with page.context.store.read() as tx:
         view = get_subtask_view(tx, subtask)
         events = subtask_queries.list_events(tx, subtask)
@@ -91,7 +91,7 @@ def story(page: Here, subtask: SubtaskId) -> Response:
 
 
 def _responses(attempts: Sequence[AttemptRow]) -> list[tuple[int, Mapping[str, Any]]]:
-    """(number of the attempt, its last response), without repetitions."""
+    """Return (number of the attempt, its last response), without repeated responses."""
     found: list[tuple[int, Mapping[str, Any]]] = []
     for one in attempts:
         last = one.last_response
@@ -101,7 +101,7 @@ def _responses(attempts: Sequence[AttemptRow]) -> list[tuple[int, Mapping[str, A
 
 
 def action_of(name: str, node: str, why: str) -> Action:
-    """The action of a form or of the API. Raises InputError."""
+    """Return the action of a form or of the API. Raises InputError."""
     if name == "retry":
         return manual_actions.retry()
     if name == "assign":
@@ -114,7 +114,7 @@ def action_of(name: str, node: str, why: str) -> Action:
 
 
 @router.post("/failed")
-@shown_on(failed)
+@shown_on(show_failed)
 def act(
     page: Here,
     action: Annotated[str, Form()],
@@ -124,13 +124,13 @@ def act(
     why: Annotated[str, Form(max_length=500)] = "",
     back: Annotated[str, Form()] = "/failed",
 ) -> Response:
-    """Act on the subtasks that were chosen, or on all of a cause."""
+    """Act on the chosen subtasks, or on all subtasks of a cause."""
     wanted = action_of(action, node, why)
     ids = [one for one in subtask if 0 < one <= MOST_ID]
     if cause:
         reason, _, site = cause.partition("|")
         with page.context.store.read() as tx:
-            ids = _of_cause(tx, reason, site)
+            ids = _list_ids(tx, reason, site)
     if not ids:
         return page.redirect_with("/failed", Notice(refused=(translate("Nothing was chosen."),)))
     left_out = len(ids) - MOST_AT_ONCE
@@ -141,7 +141,7 @@ def act(
 @router.post("/failed/{subtask}/edit")
 @shown_on(story)
 async def edit(page: Here, subtask: SubtaskId) -> Response:
-    """Try a subtask again with fewer result pages, or another quota."""
+    """Try a subtask again with fewer result pages or another quota."""
     form = await page.request.form()
     given = {name: str(text).strip() for name, text in form.items()}
 
@@ -153,7 +153,7 @@ async def edit(page: Here, subtask: SubtaskId) -> Response:
 
 
 def _number(text: str) -> int | None:
-    """A whole number of a form; empty: None. Raises InputError."""
+    """Return a whole number of a form; `None` for an empty field. Raises InputError."""
     if not text:
         return None
     if not (text.isascii() and text.isdigit() and 1 <= int(text[:10]) <= MOST_QUOTA):
@@ -161,7 +161,7 @@ def _number(text: str) -> int | None:
     return int(text)
 
 
-def _of_cause(tx: Transaction, reason: str, site: str) -> list[int]:
+def _list_ids(tx: Transaction, reason: str, site: str) -> list[int]:
     return manual.list_ids(tx, reason=reason, site=site)
 
 
@@ -187,7 +187,7 @@ def _back(path: str) -> str:
 
 @router.get("/audit")
 def audit_log(page: Here, before: Cursor = 0) -> Response:
-    """The audit log."""
+    """Show the audit log."""
     with page.context.store.read() as tx:
         rows = notices.list_audit_rows(tx, before=before or None, most=_ROWS + 1)
     return page.html("audit.html", rows=rows[:_ROWS], more=rows[_ROWS - 1].id if len(rows) > _ROWS else 0)

@@ -1,4 +1,4 @@
-"""Imports by number: what each brought, what undoing it would remove, and undoing it."""
+"""Pages of imports: what each added, what undoing it would remove, and a form to undo it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def list_imports(page: Here, before: Cursor = 0) -> Response:
 
 
 def import_of(page: Page, number: int) -> NumberedImport:
-    """Return an import. Raises HTTPException(404) if there is none of that number."""
+    """Return an import. Raises HTTPException(404) if the number is unknown."""
     with page.context.store.read() as tx:
         try:
             return numbered_imports.find(tx, number)
@@ -45,7 +45,7 @@ def import_of(page: Page, number: int) -> NumberedImport:
 
 @router.get("/imports/{number}")
 def show_import(page: Here, number: ImportNumber) -> Response:
-    """Show an import and the effect of undoing it. Nothing is changed."""
+    """Show an import and the effect of undoing it, without changing anything."""
     found = import_of(page, number)
     undo = import_actions.preview(page.context.store, number) if found.undone_at is None else None
     return page.html("import.html", row=found, undo=undo, most=_SHOWN)
@@ -54,7 +54,7 @@ def show_import(page: Here, number: ImportNumber) -> Response:
 @router.post("/imports/{number}/undo")
 @shown_on(show_import)
 def undo(page: Here, number: ImportNumber, sure: Annotated[Literal["yes"], Form()]) -> Response:  # noqa: ARG001
-    """Remove what an import added; a person has to say that they are sure."""
+    """Remove the rows that an import added, after the person has confirmed it."""
     done = import_actions.undo(page.context.store, number, page.who)
     return page.redirect_with(f"/imports/{number}", Notice(_undo_message(done)))
 

@@ -1,4 +1,4 @@
-"""The page of a product as an analyst opens it: what buyers complain about, since when, and whether it rises."""
+"""The page of a product for analysts: themes of complaints, their history and rises."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ router = APIRouter()
 def show_product(
     page: Here, number: ProductId, period: RecentPeriod, site: Text = "", theme: Text = ""
 ) -> Response:
-    """Show what buyers complain about in a period, at all sites or one, about all themes or one."""
+    """Show the complaints in a period, at all sites or one, about all themes or one."""
     groups = {site: one.group for site, one in page.context.catalog.sites.items()}
     with page.context.store.read() as tx:
         check_site(tx, page.context.catalog, site)
@@ -98,8 +98,8 @@ class _CellLinks:
 
 @router.get("/products/{product}/report")
 def download_report(page: Here, number: ProductId, period: RecentPeriod) -> Response:
-    """Return the report on a product in a period as a file to mail and print."""
-    from app.reports.report import report  # brings templates of its own
+    """Return the report on a product in a period as an HTML file to mail or print."""
+    from app.reports.report import report  # loads its own templates
 
     name = name_of(page, number)
     with page.context.store.read() as tx:
@@ -120,7 +120,7 @@ def archive(
     """Archive a theme of a product until it rises, or take it out of the archive.
 
     Args:
-        query: of the page that the form was on, which is shown again.
+        query: query string of the page with the form, which is shown again.
     """
     done = archive_theme(page.context.store, name_of(page, number), theme, page.who, undo=bool(undo))
     return page.redirect_with(f"/products/{number}?{urlencode(parse_qsl(query))}", Notice(done.sentence))

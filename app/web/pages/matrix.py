@@ -1,4 +1,4 @@
-"""The matrix of sites and nodes, and a pair's own page: history, breakers, the last decision and why."""
+"""The matrix of sites and nodes, and the page of a pair: history, breakers, the last decision and its reason."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ class Cell:
     """A cell of the heat map.
 
     Attributes:
-        step: 0 to 10, stronger is better; None: not known.
-        rank: of the nodes at a site, the highest is the best; None: it stored nothing.
-        why: what most of its failures were, where it stored less than half; empty: else.
+        step: strength of the color from 0 to 10, 10 for the best; `None` if unknown.
+        rank: value for comparing the nodes at a site, the highest is the best; `None` if the node stored nothing.
+        why: the most frequent reason of failures if less than half was stored, else empty.
     """
 
     text: str
@@ -111,7 +111,7 @@ def matrix(page: Here, measure: Measure = "completion", after: Text = "", q: Tex
 
 
 def words(of_site: Sequence[Verdict]) -> list[tuple[bool | None, str]]:
-    """Return verdicts in the reader's language, each with whether it is good. Nodes with too few attempts share one."""
+    """Return (is good, text) for each verdict in the reader's language. Nodes with too few attempts share one text."""
     told = _tell_verdicts([one for one in of_site if one.phrase != TOO_FEW])
     few = ", ".join(one.node for one in of_site if one.phrase == TOO_FEW)
     if few:
@@ -221,13 +221,13 @@ def pair(page: Here, site: str, node: str) -> Response:
 
 
 History = list[tuple[int, float | None, float | None]]
-"""(number of the attempt, the faded rate after it, its own rate)."""
+"""Tuples (number of the attempt, rate after it with older attempts faded, rate of the attempt)."""
 
 
 def histories(attempts: Sequence[PairAttempt]) -> tuple[History, History]:
-    """Completion rate in % and efficiency in seconds after each attempt (2014 product paper, figure 4).
+    """Return completion rate in % and efficiency in seconds after each attempt (2014 product paper, figure 4).
 
-    The faded rate is the one that decisions rest on: of the last `MEMORY` attempts or so.
+    Decisions use the faded rate, which covers about the last `MEMORY` attempts.
     """
     completion: History = []
     efficiency: History = []
@@ -245,12 +245,12 @@ def histories(attempts: Sequence[PairAttempt]) -> tuple[History, History]:
         )
         faded = faded.with_attempt(result, MEMORY)
         alone = PairStats().with_attempt(result)
-        completion.append((n, _hundred(faded.completion), _hundred(alone.completion)))
+        completion.append((n, _to_percent(faded.completion), _to_percent(alone.completion)))
         efficiency.append((n, faded.efficiency_s, alone.efficiency_s))
     return completion, efficiency
 
 
-def _hundred(share: float | None) -> float | None:
+def _to_percent(share: float | None) -> float | None:
     return None if share is None else 100 * share
 
 
@@ -266,7 +266,7 @@ def _chart(title: str, faded: str, single: str, history: History) -> Markup:
 
 
 def _limits(page: Page, site: str) -> list[tuple[str, float, float]]:
-    """Limits of the hosts that a site's work asks: (host, requests a second of an address, of all)."""
+    """Return the limits of a site's hosts: (host, requests per second of an address, of all addresses)."""
     context = page.context
     if site not in context.catalog.sites:
         return []

@@ -1,4 +1,4 @@
-"""Verdicts on nodes at sites, in words, from counts: which node is good where, and why."""
+"""Verdicts on nodes at sites in words, computed from counts."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from app.views.pairs import PairView
 
 FEWEST_ATTEMPTS = 3
-"""With fewer, nothing is said about a pair."""
+"""Minimum number of attempts for a verdict on a pair."""
 TOO_FEW = "{node}: too few attempts to tell."
 _GOOD = 0.8
 FEW = 0.5
-"""Below this completion rate a node is poor at a site."""
+"""Completion rate below which a node is poor at a site."""
 _SLOW = 2.0
-"""Times the efficiency of the site's quickest node."""
+"""A node is slow if its seconds per page exceed those of the fastest node by this factor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +22,9 @@ class Verdict:
     """A verdict on a node at a site.
 
     Attributes:
-        good: True: give it more; False: rather not; None: neither.
-        phrase: a text of the catalog with `{node}`, `{share}`, `{offered}`, `{seconds}`, `{times}`, `{why}`.
-        reason: the commonest reason of its failures; empty: none.
+        good: True if the node should get more work here, False if less, `None` for neither.
+        phrase: text of the catalog with `{node}`, `{share}`, `{offered}`, `{seconds}`, `{times}` and `{why}`.
+        reason: the most frequent reason of its failures; empty if there is none.
     """
 
     node: str

@@ -1,4 +1,4 @@
-"""Nodes: capacity, load, last sign of life; drain and resume."""
+"""The page of nodes with capacity, load and last heartbeat, and forms to drain and resume them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def read_nodes(context: Context) -> NodesView:
 
 
 @router.get("/nodes")
-def listed(page: Here) -> Response:
-    """Show every node and the hosts that refuse its address."""
+def show_list(page: Here) -> Response:
+    """Show all nodes and the hosts that refuse their addresses."""
     view = read_nodes(page.context)
     return page.html(
         "nodes.html",
@@ -37,7 +37,7 @@ def listed(page: Here) -> Response:
 
 @router.post("/nodes")
 def act(page: Here, node: Annotated[str, Form(max_length=100)], action: Annotated[str, Form()]) -> Response:
-    """Drain a node, or take it back."""
+    """Drain a node, or end its draining."""
     drained = action == "drain"
     manual_actions.set_drained(page.context.store, node, drained, page.who)
     said = "{node} is drained: it gets nothing new." if drained else "{node} is in service again."

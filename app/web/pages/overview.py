@@ -1,4 +1,4 @@
-"""The first page: queues now and over time, pages and reviews a second, nodes, time left and what it waits for."""
+"""The first page: queues, rates, nodes, time left, and hosts that work waits for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from app.reports import charts
-from app.views.host_waits import WAIT_FIELDS, unplanned_texts
+from app.views.host_waits import WAIT_FIELDS, describe_unplanned
 from app.views.nodes import NODE_FIELDS
 from app.views.status import StatusView, describe_view, get_status_view
 from app.views.words import translate
@@ -27,13 +27,13 @@ def read_status(context: Context) -> StatusView:
 
 
 def read_trends(context: Context) -> tuple[tuple[Sequence[Point], bool], Sequence[Point]]:
-    """Return the queues, with whether this is all of them, and what was stored a second, over time."""
+    """Return the queues over time with True if none are left out, and the rows stored per second over time."""
     return context.read("queue trend", get_queue_trend), context.read("storing trend", get_storing_trend)
 
 
 @router.get("/")
 def overview(page: Here) -> Response:
-    """The state of the loop in one look."""
+    """Show the state of the system on one page."""
     (queues, whole), storing = read_trends(page.context)
     ever = {name for _, counts in queues for name, n in counts.items() if n}
     shown = [one for one in State if (not one.settled or one is State.MANUAL) and one in ever]
@@ -45,7 +45,7 @@ def overview(page: Here) -> Response:
         view=view,
         sentence=describe_view(view),
         wait_fields=WAIT_FIELDS,
-        unplanned=unplanned_texts(view.sites_not_asked),
+        unplanned=describe_unplanned(view.sites_not_asked),
         node_fields=NODE_FIELDS,
         queue_chart=_chart(
             queues, {one: translate(one) for one in shown}, translate("Subtasks in the open queues over time")
@@ -56,6 +56,6 @@ def overview(page: Here) -> Response:
 
 
 def _chart(trend: Sequence[Point], names: Mapping[str, str], title: str) -> Markup:
-    """Return a chart of some numbers of a trend, each with its name for people."""
+    """Return a chart of the named values of a trend."""
     lines = [charts.Line(name, [(at, values[key]) for at, values in trend]) for key, name in names.items()]
     return charts.lines(lines, title, width=720)

@@ -1,4 +1,4 @@
-"""New phrases of a product's complaints, and the form that adds one to the themes file."""
+"""The page of new phrases in a product's complaints, with a form that adds one to the themes file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ router = APIRouter()
 
 @router.get("/products/{product}/phrases")
 def show_phrases(page: Here, number: ProductId, period: RecentPeriod) -> Response:
-    """Show phrases of a period's complaints that are more frequent than before, and a form to adopt one."""
+    """Show phrases that are more frequent in a period's complaints than before, with a form to adopt one."""
     name = name_of(page, number)
     with page.context.store.read() as tx:
         today = local_time(tx.now).date()
@@ -45,7 +45,7 @@ def show_phrases(page: Here, number: ProductId, period: RecentPeriod) -> Respons
 
 
 def show_phrases_again(page: Page, product: str) -> Response:
-    """Show the phrases of the usual period with a refused form."""
+    """Show the phrases of the default period with a refused form."""
     return show_phrases(page, product_in_path(page, product), read_period(None, None, None))
 
 
@@ -60,7 +60,7 @@ def adopt_phrase(
     zh: Annotated[str, Form(max_length=60)] = "",
     en: Annotated[str, Form(max_length=60)] = "",
 ) -> Response:
-    """Add a phrase to the themes file, as a term of a theme or of a new one."""
+    """Add a phrase to the themes file as a term of an existing or a new theme."""
     name = name_of(page, number)
     with page.context.store.read() as tx:
         category = choose_theme_set(products.find(tx, name).category)

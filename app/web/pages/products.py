@@ -1,4 +1,4 @@
-"""Products: the list, and a page of each with the forms that change or remove it."""
+"""The list of products, and a page per product with forms to change or remove it."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class ProductFilter(BaseModel):
     """A filter of the list of products.
 
     Attributes:
-        q: is a part of the name.
-        brand, category, group, doubt: as of `ProductChoice`; empty: any.
+        q: a part of the name.
+        brand, category, group, doubt: as in `ProductChoice`; empty for any.
     """
 
     q: Annotated[str, Field(max_length=200)] = ""
@@ -54,19 +54,19 @@ class ProductFilter(BaseModel):
 
     @property
     def choice(self) -> ProductChoice:
-        """The choice of products."""
+        """The filter as conditions on products."""
         return ProductChoice(
             name=self.q, brand=self.brand, category=self.category, group=self.group, doubt=self.doubt
         )
 
     @property
     def query(self) -> str:
-        """The filter as the query of an address."""
+        """The filter as the query string of a URL."""
         return urlencode({name: getattr(self, name) for name in ProductFilter.model_fields})
 
 
 class ListQuery(ProductFilter):
-    """A part of the list of products: those behind the first `skip`, or sums of those with something in common."""
+    """A part of the list: products after the first `skip`, or sums for groups of products."""
 
     sort: ProductSort = ProductSort.COMPLAINTS
     reverse: bool = False
@@ -76,7 +76,7 @@ class ListQuery(ProductFilter):
 
     @property
     def order(self) -> ListOrder:
-        """The order and the part."""
+        """The order of the list and the part to show."""
         return ListOrder(
             sort=self.sort, is_reversed=self.reverse, by=self.by or None, skip=self.skip, most=self.limit
         )
@@ -92,8 +92,8 @@ def read_list(page: Page, sent: ListQuery, period: PeriodChoice) -> ProductList:
 
 
 @router.get("/products")
-def listed(page: Here, sent: Annotated[ListQuery, Query()], period: RecentPeriod) -> Response:
-    """Show products that fit a filter, some at a time, with a form that changes many of them."""
+def show_list(page: Here, sent: Annotated[ListQuery, Query()], period: RecentPeriod) -> Response:
+    """Show a part of the products that fit a filter, with a form that changes many of them."""
     return page.html(
         "products.html",
         view=read_list(page, sent, period),
@@ -115,24 +115,24 @@ def listed(page: Here, sent: Annotated[ListQuery, Query()], period: RecentPeriod
 
 
 def list_again(page: Page) -> Response:
-    """Show the list that a refused form was sent from, with its filter if that is right."""
+    """Show the list with a refused form, and with the form's filter if it is valid."""
     typed = {name: page.get_typed(name) for name in ProductFilter.model_fields}
     try:
         sent = ListQuery.model_validate(typed)
     except ValidationError:
         sent = ListQuery()
-    return listed(page, sent, read_period(None, None, None))
+    return show_list(page, sent, read_period(None, None, None))
 
 
 class BulkForm(ProductFilter):
-    """A change of many products: of those that were chosen, or of all that fit the filter.
+    """A change of many products: chosen ones, or all that fit the filter.
 
     Attributes:
-        product: numbers of the chosen ones.
+        product: numbers of the chosen products.
         everything: "yes" for all that fit the filter.
-        to_category, to_priority: empty: as it is.
-        to_sites: a group of sites, or "all"; empty: as it is.
-        add, drop: keywords.
+        to_category, to_priority: new category and priority; empty leaves them as they are.
+        to_sites: a group of sites, or "all"; empty leaves the sites as they are.
+        add, drop: keywords to add and to remove.
     """
 
     product: Annotated[list[Annotated[int, Field(ge=1, le=MOST_ID)]], Field(max_length=_MOST_ROWS)] = []
@@ -144,7 +144,7 @@ class BulkForm(ProductFilter):
     drop: Annotated[str, Field(max_length=1000)] = ""
 
     def make_edit(self, catalog: Catalog) -> BulkEdit:
-        """Return the change. Raises InputError if there is none."""
+        """Return the change. Raises InputError if the form changes nothing."""
         is_group = self.to_sites not in ("", "all")
         sites = [name for name, site in catalog.sites.items() if site.group == self.to_sites]
         if is_group and not sites:
@@ -166,7 +166,7 @@ class BulkForm(ProductFilter):
 @router.post("/products/edit")
 @shown_on(list_again)
 def edit_many(page: Here, sent: Annotated[BulkForm, Form()]) -> Response:
-    """Change many products. Those that are so already stay as they are."""
+    """Change many products. Products that already have the values are not changed."""
     edit = sent.make_edit(page.context.catalog)
     with page.context.store.read() as tx:
         if sent.everything:
@@ -188,7 +188,7 @@ def edit_many(page: Here, sent: Annotated[BulkForm, Form()]) -> Response:
 
 @router.get("/products/{product}/crawl")
 def show_crawl(page: Here, number: ProductId) -> Response:
-    """Show where a product is searched, how far that is, and the forms that change it."""
+    """Show at which sites a product is crawled, with the progress and the forms that change it."""
 
     def read(tx: Transaction) -> Any:
         rows = product_queries.list_numbered(tx, (number,))
@@ -213,7 +213,7 @@ def show_crawl(page: Here, number: ProductId) -> Response:
 
 
 def show_again(page: Page, product: str) -> Response:
-    """Show the page of a product that a refused form was sent from."""
+    """Show the page of a product with a refused form."""
     return show_crawl(page, find_product(page, product))
 
 
@@ -237,7 +237,7 @@ def edit(
     recrawl: Annotated[str, Form(max_length=10)] = "",
     recrawl_shown: Annotated[str, Form(max_length=10)] = "",
 ) -> Response:
-    """Change a product: of the form, only what is other than what its page had shown."""
+    """Change the fields of a product that differ from those that the page had shown."""
     wanted = ProductEdit(
         name=None if name == name_shown else name,
         category=None if category == category_shown else category or None,
@@ -263,7 +263,7 @@ def edit(
 @router.post("/products/{product}/remove")
 @shown_on(show_again)
 def remove(page: Here, number: ProductId, sure: Annotated[Literal["yes"], Form()]) -> Response:  # noqa: ARG001
-    """Look for a product no more; a person has to say that they are sure."""
+    """Stop collecting a product, after the person has confirmed it."""
     [was] = product_actions.remove(page.context.store, [name_of(page, number)], page.who)
     said = plural(
         "{name} is no longer collected; {n} subtask was cancelled.",
@@ -275,7 +275,7 @@ def remove(page: Here, number: ProductId, sure: Annotated[Literal["yes"], Form()
 
 
 def name_of(page: Page, number: int) -> str:
-    """A product's name. Ends the request with 404 where there is none of that number."""
+    """Return the name of a product. Ends the request with 404 if the number is unknown."""
     with page.context.store.read() as tx:
         rows = product_queries.list_numbered(tx, (number,))
     if not rows:

@@ -1,4 +1,4 @@
-"""Reviews: searched and filtered, one with where it came from, and counts as charts."""
+"""Pages of reviews: search with charts of counts, and one review with its origin."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ _ROWS = 30
 _NAMES = 500
 _BARS = 15
 _DAYS = 93
-"""Days from which on reviews are drawn by week."""
+"""Number of days above which charts count reviews by week."""
 _MOST_WORDS = 8
 _NOON = time(12)
-"""A day is drawn here, so that no zone moves it."""
+"""Time at which a day is drawn, so that no time zone moves it to another day."""
 
 
 class ReviewQuery(BaseModel):
-    """A search for reviews, and where it goes on.
+    """A search for reviews, with the cursor of the next page.
 
     Attributes:
         q: words in title or text; `split`: they are cut as the splitter cuts them.
@@ -89,7 +89,7 @@ class ReviewQuery(BaseModel):
 
 @router.get("/reviews")
 def reviews(page: Here, sent: Annotated[ReviewQuery, Query()], period: RecentPeriod) -> Response:
-    """A page of a search; without one, the newest reviews of the usual period."""
+    """Show a page of search results; without a search, the newest reviews of the default period."""
     context = page.context
     q, site, split = sent.q, sent.site, sent.split
     wanted = sent.find(page, period)
@@ -148,7 +148,7 @@ def _draw(counted: ReviewCounts) -> list[tuple[str, Markup]]:
 
 
 def _count_by_time(counted: ReviewCounts) -> tuple[str, dict[str, dict[date, int]]]:
-    """Return the reviews of each voice by day or, if there are many days, by week, with the title."""
+    """Return a title, and the number of reviews by voice and day; by week if there are many days."""
     days = [day for _, day in counted.by_day]
     if not days:
         return translate("Reviews by day"), {}
@@ -162,7 +162,7 @@ def _count_by_time(counted: ReviewCounts) -> tuple[str, dict[str, dict[date, int
 
 
 def words_of(text: str, *, split: bool) -> tuple[str, ...]:
-    """The words that must be in a review: as they are written, or as the splitter cuts them."""
+    """Return the words that a review must contain: as written, or as the splitter divides them if `split`."""
     written = tuple(dict.fromkeys(text[:200].split()))[:_MOST_WORDS]
     if not split or not written:
         return written
@@ -178,7 +178,7 @@ ReviewNumber = Annotated[int, InPath(ge=1, le=MOST_ID)]
 
 @router.get("/reviews/{number}")
 def review(page: Here, number: ReviewNumber) -> Response:
-    """Show one review with its origin, and a form that corrects it."""
+    """Show a review with its origin and a form to correct it."""
     view = read_correctable(page, number)
     return page.html("review.html", one=view.review, view=view, voices=tuple(Voice))
 
@@ -196,11 +196,11 @@ class CorrectionForm(BaseModel):
     """A correction of a review.
 
     Attributes:
-        voice: empty: as the model judges it.
+        voice: voice; empty to let the model decide.
         theme: ids of all themes that it complains about; `theme_shown` has those that the page showed.
-        not_product: numbers of the products that it is not about.
-        copies: number of linked copies that the person agreed to.
-        action: undo takes everything back.
+        not_product: numbers of products that it is not about.
+        copies: number of linked copies that the person agreed to correct.
+        action: "undo" removes the correction.
     """
 
     voice: Voice | Literal[""] = ""
@@ -213,7 +213,7 @@ class CorrectionForm(BaseModel):
     action: Literal["correct", "undo"] = "correct"
 
     def find_correction(self, present: Correction) -> Correction:
-        """Return the correction that the form asks for; themes that are as the page showed them stay as they are."""
+        """Return the correction in the form. Themes that the person did not change stay as they were."""
         if self.action == "undo":
             return Correction()
         are_shown = sorted(self.theme) == sorted(filter(None, self.theme_shown.split(",")))
@@ -228,7 +228,7 @@ class CorrectionForm(BaseModel):
 @router.post("/reviews/{number}/correct")
 @shown_on(review)
 def correct(page: Here, number: ReviewNumber, sent: Annotated[CorrectionForm, Form()]) -> Response:
-    """Correct a review and its linked copies, or take the correction back."""
+    """Correct a review and its linked copies, or remove the correction."""
     view = read_correctable(page, number)
     wanted = sent.find_correction(view.correction)
     store = page.context.store

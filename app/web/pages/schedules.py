@@ -1,4 +1,4 @@
-"""Schedules: what comes again by the clock; run now, pause, resume."""
+"""The page of schedules, with forms to run, pause and resume them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ router = APIRouter()
 
 
 def read_schedules(context: Context) -> tuple[list[Schedule], datetime]:
-    """Every schedule, and the time."""
+    """Return all schedules, and the time of the database's clock."""
 
     def read(tx: Transaction) -> tuple[list[Schedule], datetime]:
         return schedules.list_schedules(tx), tx.now
@@ -31,8 +31,8 @@ def read_schedules(context: Context) -> tuple[list[Schedule], datetime]:
 
 
 @router.get("/schedules")
-def listed(page: Here) -> Response:
-    """Every schedule."""
+def show_list(page: Here) -> Response:
+    """Show all schedules."""
     rows, now = read_schedules(page.context)
     shown = [
         (row, rule_text(row.rule), state_of(row, now), shown_destination(row.options.get("to", "")))

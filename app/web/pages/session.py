@@ -1,4 +1,4 @@
-"""Signing in and out."""
+"""Pages to sign in and out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ router = APIRouter()
 
 @router.get("/sign-in")
 def form(page: Here, next: str = "/") -> Response:
-    """The form; where nobody has to sign in, the first page."""
+    """Show the form to sign in; redirect to the first page if signing in is not needed."""
     if page.visitor is not None:
         return RedirectResponse(page.root + _inside(next), 303)
     return page.html("sign_in.html", next=_inside(next), why="")
@@ -30,7 +30,7 @@ async def sign_in(
     name: Annotated[str, Form(max_length=60)] = "",
     next: Annotated[str, Form(max_length=2000)] = "/",
 ) -> Response:
-    """Begin a session."""
+    """Sign in and begin a session."""
     request = page.request
     address = request.client.host if request.client else "?"
     again = partial(page.html, "sign_in.html", next=_inside(next))
@@ -52,6 +52,6 @@ def sign_out(page: Here) -> Response:
 
 
 def _inside(path: str) -> str:
-    """A path of this server; anything else is the first page."""
+    """Return a path if it is on this server, else the path of the first page."""
     plain = path.isascii() and path.isprintable() and "\\" not in path
     return path if plain and path.startswith("/") and not path.startswith("//") else "/"

@@ -1,4 +1,4 @@
-"""Sites: their limits, how the newest attempts ended there, their robots.txt, and a form to try rules on a page."""
+"""Pages of sites: limits, results of the newest attempts, robots.txt, and a form to try rules on a page."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tasks.store.queue import hosts
 from tasks.store.sql.transaction import Transaction
 
 _MOST_URL = 2000
-"""Maximum number of characters of an address that a person gives."""
+"""Maximum number of characters in a typed address."""
 
 router = APIRouter()
 
@@ -38,7 +38,7 @@ _SITES_A_PAGE = 60
 _ROBOTS_SHOWN = 20_000
 _MOST_TEXT = 2_000_000
 _TRYING = Lock()
-"""Held while a page is read: a hostile one may take long, and one at a time is enough for people."""
+"""Lock for reading one page at a time, as a hostile page may take long."""
 
 
 def read_sites(context: Context) -> Sequence[SiteView]:
@@ -104,23 +104,23 @@ def try_rules(
     read_as: Annotated[Literal["", "page", "result"], Form()] = "",
     product: Annotated[str, Form(max_length=200)] = "",
 ) -> Response:
-    """The result of rules on a page, pasted or asked for once. Nothing is stored."""
-    # They bring what reads pages, which nothing else of the dashboard needs.
+    """Show the result of rules on a page that was pasted or is fetched once. Nothing is stored."""
+    # These load the page readers, which only this page needs.
     from app.sites.http_session import AskFailed
-    from app.sites.rule_trial import fetched, given
+    from app.sites.rule_trial import fetch_trial, make_trial
 
     context = page.context
     if name not in context.catalog.sites:
         raise HTTPException(404, translate("There is no site {name}.", name=name))
-    catalog = _with_rules(context.catalog, name, rules)
+    catalog = _replace_rules(context.catalog, name, rules)
     if not _TRYING.acquire(blocking=False):
         raise HTTPException(429, translate("Another page is being tested: wait a moment."))
     try:
         if text.strip():
-            trial = given(catalog, name, text.encode("utf-8", "replace"), read_as or None)
+            trial = make_trial(catalog, name, text.encode("utf-8", "replace"), read_as or None)
         else:
             _check_address(context, name, url.strip())
-            trial = fetched(context.settings, catalog, name, url.strip(), read_as or None)
+            trial = fetch_trial(context.settings, catalog, name, url.strip(), read_as or None)
         view = trial.read(catalog, context.now(), product.strip() or None)
     except AskFailed as error:
         raise HTTPException(502, str(error)) from None
@@ -129,8 +129,8 @@ def try_rules(
     return page.html("try.html", view=view)
 
 
-def _with_rules(catalog: Catalog, name: str, rules: str) -> Catalog:
-    """The catalog with other page rules for a site; empty: its own. Raises InputError."""
+def _replace_rules(catalog: Catalog, name: str, rules: str) -> Catalog:
+    """Return the catalog with other page rules for a site; empty `rules` keep its own. Raises InputError."""
     if not rules:
         return catalog
     if rules not in catalog.rules:
@@ -140,7 +140,7 @@ def _with_rules(catalog: Catalog, name: str, rules: str) -> Catalog:
 
 
 def _check_address(context: Context, name: str, url: str) -> None:
-    """Refuse an address that is not the site's or its engine's, or that a robots.txt we know refuses."""
+    """Raise an error if an address is not on the site's or its engine's host, or if a stored robots.txt refuses it."""
     if not url:
         raise InputError("Paste a page, or give an address.")
     read_address(AddressKind.PAGE, url)

@@ -158,7 +158,7 @@ def crawl(
         asyncio.run(_fill_seen(near, store))
         redis_at = urlsplit(on.redis_url)
         ports = stack.enter_context(delayed([on.socket, f"127.0.0.1:{redis_at.port}"], round_trip_s))
-        far = near.with_(
+        far = near.replace(
             database_url=_text(database.set(host="127.0.0.1", port=ports[0], query={})),
             redis_url=redis_at._replace(netloc=f":{redis_at.password}@127.0.0.1:{ports[1]}").geturl(),
         )

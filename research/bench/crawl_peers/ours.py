@@ -13,7 +13,7 @@ from dataclasses import replace
 from sqlalchemy import func, select
 
 from app.run.embedded import EmbeddedRunner
-from app.run.nodes import numbered_nodes
+from app.run.nodes import make_nodes
 from app.run.open_store import open_store
 from app.run.process import Until, run_coroutine
 from app.run.setting_fields import Settings
@@ -102,7 +102,7 @@ def _parts() -> CpuParts:
 
 
 async def _run(settings: Settings, store: Store, call: Call) -> None:
-    nodes = numbered_nodes(NODES, settings.slots, lab=True)
+    nodes = make_nodes(NODES, settings.slots, lab=True)
     until = Until(done=True, seconds=_LONGEST_S)
     rules = PageRules(main_text=True) if call.variant == "without_rules" else RULES
     crawled = catalog(call.pages, rules, judge=call.variant != "without_judging")

@@ -125,7 +125,7 @@ def facts_of(world: World, tasks: Iterable[TaskHits], in_flight: int) -> Facts:
     for name, host, role, own in places:
         limits = own or catalog.limits
         seen = {
-            address: [(t, conducts.at(address, host, role, t)) for t in moments]
+            address: [(t, conducts.find(address, host, role, t)) for t in moments]
             for address in world.addresses
         }
         blocks = {address: conduct[0][1].block for address, conduct in seen.items()}

@@ -18,7 +18,7 @@ from typing import Any
 from app.insight.themes import judge_rises
 from app.reports.report import report
 from app.run.version import MIGRATIONS
-from app.views.words import in_language
+from app.views.words import switch_language
 from research.bench.quality.report_check import Checker, count_rows, load_reviews, read_claims
 from splitter.catalog.load import builtin
 from splitter.catalog.model import Catalog
@@ -156,7 +156,7 @@ def _groups(catalog: Catalog) -> dict[str, Group | None]:
 
 
 def _write(store: Store, catalog: Catalog, names: tuple[str, ...], period: Period, language: str) -> str:
-    with in_language(language), store.begin(now=_NOW) as tx:
+    with switch_language(language), store.begin(now=_NOW) as tx:
         return report(tx, catalog, names, period)
 
 

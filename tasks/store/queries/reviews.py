@@ -65,7 +65,7 @@ class ReviewRow:
         theme_quotes: for each of `themes` the clause that shows it.
         left_out: why it does not count for this product: hidden, not_product or excluded_word; empty: it counts.
         corrected: what a person corrected: voice, themes, hidden, not_product, separated by blanks.
-        corrected_by: who corrected it last; None: nobody.
+        corrected_by: the person who corrected it last; None if it was not corrected.
         corrected_at: when it was corrected last; None: never.
     """
 
