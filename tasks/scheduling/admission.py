@@ -1,17 +1,18 @@
-"""Admission to WAIT: of every site a few, so that sites nobody serves keep no other out.
+"""Admission to WAIT: a few subtasks of every site, so that sites without a node don't keep other sites out.
 
-WAIT is what allocation chooses from, and it is bounded, so that a late urgent product is not stuck behind a million
-admitted ones. If it were filled in queue order alone, the sites that nobody can serve now (resting hosts, busy or
-missing nodes) would come to fill it. So every site has a window:
+Allocation chooses from WAIT. It is bounded, so that a late urgent product does not wait behind a million admitted
+subtasks. If it were filled in queue order, sites that no node can serve now (resting hosts, busy or missing nodes)
+would fill it over time. So every site has a window:
 
     window = max(`LEAST`, limit / sites with work)
 
-A site's subtask is let in as long as fewer than `window` of its site wait with the same or a higher priority. What is
-less urgent does not count, so something urgent comes in at once however full WAIT is. So what was let in is at most
+A subtask is admitted while fewer than `window` subtasks of its site wait with the same or a higher priority. Less
+urgent ones do not count, so an urgent subtask is admitted however full WAIT is. The number of admitted subtasks is at
+most
 
     max(limit, LEAST * sites)
 
-for each priority that is in use: it grows with the catalog, never with the backlog.
+for each priority in use. It grows with the catalog, but not with the backlog.
 """
 
 from __future__ import annotations
@@ -22,21 +23,21 @@ from collections.abc import Iterable, Mapping
 from tasks.domain.facts import Entrant
 
 LEAST = 4
-"""The narrowest window: a site's next subtasks are there before the sweep after the next."""
+"""Minimum window, so that a site has subtasks in WAIT until the sweep after the next."""
 
 
 def bound(limit: int, sites: int) -> int:
-    """Most subtasks that are let in while no more urgent ones come, for so many sites."""
+    """Return the maximum number of admitted subtasks of one priority for a number of sites."""
     return max(limit, LEAST * sites)
 
 
 def openings(heads: Mapping[str, int], waiting: Mapping[tuple[str, int], int], limit: int) -> dict[str, int]:
-    """How many subtasks of each site, the first of its queue, have to be looked at; sites of which none are left out.
+    """Return how many subtasks from the head of each site's queue to consider. Sites with none are left out.
 
     Args:
-        heads: by site with a queue, the highest priority in it.
-        waiting: by (site, priority), how many wait already.
-        limit: see the module's formulas.
+        heads: highest priority in each site's queue, by site.
+        waiting: number of waiting subtasks by (site, priority).
+        limit: `limit` in the module's formulas.
     """
     window = _window(limit, heads, waiting)
     urgent = Counter[str]()
@@ -49,11 +50,11 @@ def openings(heads: Mapping[str, int], waiting: Mapping[tuple[str, int], int], l
 def admitted(
     entrants: Iterable[Entrant], heads: Mapping[str, int], waiting: Mapping[tuple[str, int], int], limit: int
 ) -> list[int]:
-    """The ones that are let in: higher priority first, and within one priority the first of each site, then the second.
+    """Return the admitted subtasks: higher priority first; within a priority the first of each site, then the second.
 
     Args:
-        entrants: of each site the first of its queue, in order, as many as `openings` says.
-        heads, waiting, limit: as there.
+        entrants: the subtasks at the head of each site's queue, in order, as many as `openings` returns.
+        heads, waiting, limit: as in `openings`.
     """
     window = _window(limit, heads, waiting)
     there: dict[str, dict[int, int]] = {}

@@ -1,16 +1,16 @@
-"""Decision about an attempt that ended: its outcome, and the wait of its subtask if its host could not be asked.
+"""Decide how an attempt ends: its outcome, and the wait of its subtask if its host could not be asked.
 
-- Where another live node of its kind could ask the host now, and knows nothing against it, a host that did not answer
-  is a failure of this node: the subtask is recalled to that one.
+- If a host did not answer, and another live node of the subtask's kind could ask it now without a known obstacle, it
+  is a failure of this node: the subtask is recalled and goes to that node.
 - Otherwise it goes back to WAIT by release, without a recall and without an avoided node, with the time before which
   no node's address may ask.
-- Attempts in a row that no host answered anything are counted (a refused connection is no answer, a 403 is one). From
-  `PATIENT_RELEASES` on the subtask waits longer each time, whatever the host's rests and permits say. Releases by the
-  node (drain, stop, not started in time, rebalanced) don't count: they are not the host's fault.
+- Consecutive attempts without any answer are counted (a refused connection is no answer, a 403 is one). From
+  `PATIENT_RELEASES` on the subtask waits longer each time, independent of the host's rests and permits. Releases by
+  the node (drain, stop, not started in time, rebalanced) don't count: they are not the host's fault.
 - After `RecallSettings.most_unanswered` of them a person is asked, if the host did not answer. Many subtasks may
   share the few attempts at a host: so also after as many rests of all nodes together, once each rested `SILENT_RESTS`
-  times in a row. Then all that waits for it goes to a person at once (`tasks.store.queue.manual.set_aside_unanswered`).
-- A host that left all of them unanswered is probed from one address after each rest (`_shared_rests`).
+  times in a row. Then all its waiting subtasks go to a person (`tasks.store.queue.manual.set_aside_unanswered`).
+  - A host that answers none of the nodes is probed from one address after each rest (`_shared_rests`).
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from tasks.domain.pair_stats import AttemptOutcome
 from tasks.scheduling.recall import RecallSettings
 
 PATIENT_RELEASES = 10
-"""Number of attempts in a row without an answer after which the subtask waits by itself."""
+"""Number of consecutive attempts without an answer after which the subtask itself waits."""
 
 SILENT_RESTS = 9
-"""The fewest rests in a row of each node after which a host counts as dead: the ninth begins after 13 minutes."""
+"""Minimum number of consecutive rests of each node before a host counts as dead. The ninth begins after 13 minutes."""
 
 FIRST_WAIT_S = 30.0
-"""The first of these waits; each further one doubles it."""
+"""First of these waits, in seconds; each further wait doubles it."""
 
 LONGEST_WAIT_S = 900.0
-"""The most it grows to."""
+"""Maximum wait, in seconds."""
 
 
 def after_attempt(
@@ -46,7 +46,7 @@ def after_attempt(
     """Return how an attempt ends.
 
     Args:
-        wait_factor: multiplies the waits that grow with the attempts without an answer (`CrawlSettings.rest_factor`).
+        wait_factor: factor of the waits after attempts without an answer (`CrawlSettings.rest_factor`).
     """
     if report.unasked is not None:
         return _decide_unasked(report, report.unasked, facts, rules, wait_factor)
@@ -61,7 +61,7 @@ def after_attempt(
 def _decide_unasked(
     report: AttemptReport, host: UnaskedHost, facts: AttemptFacts, rules: RecallSettings, wait_factor: float
 ) -> AttemptEnd:
-    """Return how an attempt ends whose host could not be asked."""
+    """Return how an attempt ends if its host could not be asked."""
     unanswered = 0 if report.answered else facts.unanswered + 1
     rests = {name: one for (at, name), one in facts.rests.items() if at == host.host}
     shared: list[Breaker] = []

@@ -1,4 +1,4 @@
-"""Alerts that are on: rules and facts in, decisions out. `tasks.jobs.alerting` finds the facts and has them sent."""
+"""Decide which alerts are on, from rules and facts. `tasks.jobs.alerting` finds the facts and sends the messages."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from tasks.domain.reasons import Explanation, Reason, Value, because, from_docum
 from tasks.domain.themes import ALL_THEMES
 
 FEWEST_HITS = 20
-"""Hits offered lately below which a completion rate says nothing."""
+"""Minimum number of hits offered lately for judging a completion rate."""
 
 FEWEST_USUAL_HITS = 50
-"""The same of what was offered before."""
+"""Minimum number of hits offered before for judging a completion rate."""
 
 LATELY = timedelta(hours=1)
-"""The attempts that a site's completion rate is compared by."""
+"""Age of the attempts whose completion rate is compared with the rate before."""
 
 GONE = timedelta(days=1)
-"""A node silent for so long, or a refusal that ended so long ago, is not watched any more."""
+"""Time after which a silent node, or a refusal that has ended, is no longer watched."""
 
 _BACK = 1.2
-"""A completion rate is back where it is above this times the bound: one that swings around it is told once."""
+"""An alert about a completion rate ends above this multiple of the threshold, so that small swings give one alert."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertRules:
-    """Thresholds of the rules, from which on each is told; None: it is not watched.
+    """Thresholds of the rules; `None` switches a rule off.
 
     Attributes:
-        completion: a site's completion rate of the last hour, in percent of what it was before.
-        silent: minutes that a node gave no sign of life.
-        manual: subtasks that wait for a person.
-        idle: minutes in which nothing was collected while work waits.
-        refusing: times in a row that an engine refused a node, or did not answer it.
-        rising: complaints of the last 4 weeks about a theme of a product that rises.
+        completion: completion rate of a site in the last hour, in percent of its rate before.
+        silent: minutes without a sign of life of a node.
+        manual: number of subtasks that wait for a person.
+        idle: minutes without a stored page while work waits.
+        refusing: number of consecutive times that an engine refused a node or did not answer it.
+        rising: number of complaints in the last 4 weeks about a rising theme of a product.
     """
 
     completion: float | None = None
@@ -47,11 +47,11 @@ class AlertRules:
     rising: float | None = None
 
     def __str__(self) -> str:
-        """As the setting has them."""
+        """Return the rules in the form of the setting."""
         return ",".join(f"{name}:{value:g}" for name, value in self.items()) or "off"
 
     def items(self) -> list[tuple[str, float]]:
-        """The rules that are on, with their thresholds."""
+        """Return the rules that are on, with their thresholds."""
         given = ((one.name, getattr(self, one.name)) for one in fields(self))
         return [(name, value) for name, value in given if value is not None]
 
@@ -61,12 +61,12 @@ USUAL_RULES = AlertRules(completion=50, silent=2, manual=1, idle=30, refusing=2,
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """Something that a person should know.
+    """A problem that a person should know.
 
     Attributes:
         rule: name of a field of `AlertRules`.
-        subject: the node, site or engine; empty where the rule has one subject only.
-        level: what the rule compares with while the alert is on; None: nothing.
+        subject: the node, site or engine; empty for a rule with one subject only.
+        level: value that the rule compares with while the alert is on; `None` for none.
     """
 
     rule: str
@@ -76,20 +76,20 @@ class Alert:
 
     @property
     def key(self) -> tuple[str, str]:
-        """By which it is told from others."""
+        """The key of the alert: rule and subject."""
         return self.rule, self.subject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenAlert(Alert):
-    """An alert that was on at the last look, and since when."""
+    """An alert that was on at the last look, with its beginning."""
 
     since: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """Hits of a site: those offered and collected lately, and those before."""
+    """Numbers of a site's hits offered and collected, lately and before."""
 
     offered: int
     collected: int
@@ -102,7 +102,7 @@ class Refusal:
     """An engine that refuses nodes or does not answer them.
 
     Attributes:
-        times: in a row, the most of any node.
+        times: number of consecutive refusals, the largest of any node.
     """
 
     engine: str
@@ -116,8 +116,8 @@ class RisingTheme:
     """A theme of a product that rises, or all its complaints together (`tasks.domain.themes.ALL_THEMES`).
 
     Attributes:
-        since: first day of the week in which it began to rise.
-        count, baseline: complaints of the last 4 weeks, and those that were expected.
+        since: first day of the week of the beginning.
+        count, baseline: complaints in the last 4 weeks, and the expected number.
         quotes: texts and addresses of the newest complaints.
     """
 
@@ -131,16 +131,16 @@ class RisingTheme:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertFacts:
-    """Facts that the rules look at.
+    """The facts that the rules need.
 
     Attributes:
-        looking_since: when this process began to look; a time in which nothing ran is not held against the crawl.
-        nodes: by name, the last sign of life of those that are neither drained nor ended in order.
-        manual: subtasks that wait for a person.
-        collected_at: when the last page was stored; None: none yet.
-        work_waits: True where work could have been done for as long as the rule `idle` says.
-        completion: by site.
-        rises: at the end of the last whole week.
+        looking_since: time at which this process began to look. Time before does not count for the rules.
+        nodes: last sign of life by node, without drained nodes and nodes that ended in order.
+        manual: number of subtasks that wait for a person.
+        collected_at: time of the last stored page; `None` if there is no page.
+        work_waits: True if work could have been done during the time of the rule `idle`.
+        completion: hits by site.
+        rises: rises at the end of the last whole week.
     """
 
     looking_since: datetime
@@ -156,10 +156,10 @@ class AlertFacts:
 def alerts_on(
     rules: AlertRules, facts: AlertFacts, now: datetime, before: Mapping[tuple[str, str], OpenAlert]
 ) -> list[Alert]:
-    """The alerts that are on now.
+    """Return the alerts that are on now.
 
     Args:
-        before: those that were on at the last look, by their keys.
+        before: alerts that were on at the last look, by key.
     """
     found: list[Alert] = []
     if rules.silent is not None:
@@ -194,7 +194,7 @@ def alerts_on(
 
 
 def _rising(one: RisingTheme) -> Alert:
-    """Return the alert of a rise. Its text changes with every week, and it is told once."""
+    """Return the alert about a rise. It is sent once, although its text changes every week."""
     quotes = "".join(f" “{text}” {url}" for text, url in one.quotes)
     figures: dict[str, Value] = {
         "since": one.since.isoformat(),
@@ -232,10 +232,10 @@ def _halved(share: float, sites: Mapping[str, Completion], before: Mapping[str, 
     for site in sorted({*sites, *before}):
         on, one = before.get(site), sites.get(site)
         if one is None or one.offered < FEWEST_HITS:
-            found += [on] if on is not None else []  # nothing new is known of it
+            found += [on] if on is not None else []  # there are no new facts about it
             continue
         usual = one.usual_collected / one.usual_offered if one.usual_offered >= FEWEST_USUAL_HITS else None
-        if on is not None:  # the bad time has become part of what is usual
+        if on is not None:  # the bad time has become part of the rate before
             usual = on.level
         lately = one.collected / one.offered
         if usual is None or lately >= share * usual * (_BACK if on is not None else 1.0):

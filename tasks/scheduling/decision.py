@@ -1,4 +1,4 @@
-"""Decisions of an allocation, and the data behind them (`reviewloop explain` shows these as they are)."""
+"""Decisions of an allocation and the data behind them, as `reviewloop explain` shows them."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from tasks.scheduling.ready_queue import Group, ReadyQueue
 from tasks.scheduling.statistics import Knowledge
 
 REPLAN_S = 20.0
-"""A plan is made anew after so long. Found by simulation: docs/strategies.md."""
+"""Seconds after which a plan is replaced. Found by simulation: docs/strategies.md."""
 
 TYPICAL_PAGES = 50
-"""Most pages an attempt is expected to take when yields are compared; its quota is set elsewhere."""
+"""Maximum number of pages per attempt when yields are compared. The quota is set elsewhere."""
 
 MOST_CANDIDATES = 5
-"""Candidates that an explained assignment lists, at most: the chosen node and those that came next."""
+"""Maximum number of candidates in an explained assignment: the chosen node and the next best ones."""
 
 
 class Distances(Protocol):
-    """How far nodes are from sites, as measured or by coordinates (2010 paper)."""
+    """Distances between nodes and sites, measured or from coordinates (2010 paper)."""
 
     def ms(self, sites: Sequence[str], nodes: Sequence[str]) -> NDArray[np.float64]:
         """Estimated delays in milliseconds, an array of (sites, nodes); NaN where nothing is known."""
@@ -65,15 +65,15 @@ class AllocationSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A node as it was considered for a subtask.
+    """A node that was considered for a subtask.
 
     Attributes:
-        eligible: it may take the subtask, now or once a slot is free.
-        because: why it was chosen, or why not.
-        completion: observed completion rate of (site, node); None without data.
-        efficiency_s: observed active seconds per collected page; None without data.
-        attempts: faded number of attempts these rest on.
-        score: what it was ranked by (`feedback`: pages per second of a slot, as drawn); None where it was not ranked.
+        eligible: True if it may take the subtask, now or once a slot is free.
+        because: the reason why it was chosen or not.
+        completion: observed completion rate of (site, node); `None` without data.
+        efficiency_s: observed active seconds per collected page; `None` without data.
+        attempts: faded number of attempts behind these two values.
+        score: value that nodes were ranked by (`feedback`: drawn pages per second of a slot); `None` without a ranking.
     """
 
     node: str
@@ -86,7 +86,7 @@ class Candidate:
 
 
 class Ruling(StrEnum):
-    """The constraint of the plan that a request at a (site, node) uses up most of, each weighed by its shadow price."""
+    """The constraint that a request at a (site, node) uses most of, weighted by its shadow price."""
 
     PERMITS = "permits"
     SLOTS = "slots"
@@ -98,10 +98,10 @@ class Prices:
     """The worth of a send permit and of a slot in the plan that a decision followed.
 
     Attributes:
-        page_chance: pages a request is expected to give at the (site, node): the posterior mean.
-        permit: shadow price of the site's hosts: pages that one more permit would add; 0: they grant enough.
-        slot: shadow price of the node: pages that one more second of its slot would add; 0: it has enough.
-        ruled: which of the two weighs more at the pair.
+        page_chance: expected pages per request at the (site, node): the posterior mean.
+        permit: shadow price of the site's hosts: pages that one more permit would add; 0 if there are enough.
+        slot: shadow price of the node: pages that one more second of its slot would add; 0 if there are enough slots.
+        ruled: the one of the two that weighs more at the pair.
     """
 
     page_chance: float
@@ -111,7 +111,7 @@ class Prices:
 
 
 def as_detail(facts: Candidate | Prices | PageFloor) -> dict[str, object]:
-    """As plain JSON types for the event log, numbers to four digits: more is noise, and it is written often."""
+    """Return facts as JSON values for the event log, with numbers rounded to four digits."""
     return {one.name: _short(getattr(facts, one.name)) for one in fields(facts)}
 
 
@@ -123,14 +123,14 @@ def _short(value: object) -> object:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:
-    """A subtask goes to a node.
+    """The decision to give a subtask to a node.
 
     Attributes:
-        score: what the node was ranked by; None where the strategy ranks nothing.
-        forgiven: the node's name, where it had failed this subtask and nobody else was left.
-        floor: when the attempt ends early; only where the strategy knows a better node.
-        prices: only where the strategy has a plan, and with ``explain``.
-        candidates: nodes it was compared with, the best `MOST_CANDIDATES` of them; empty without ``explain``.
+        score: value that nodes were ranked by; `None` if the strategy does not rank.
+        forgiven: name of the node if it had failed this subtask and no other node was left.
+        floor: condition for ending the attempt early; set only if the strategy knows a better node.
+        prices: prices of the plan; set only with ``explain`` and if the strategy has a plan.
+        candidates: the best `MOST_CANDIDATES` nodes that were compared; empty without ``explain``.
     """
 
     subtask: SubtaskFacts
@@ -144,36 +144,36 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Subtasks that stay where they are, for the same reason."""
+    """Subtasks that keep waiting for the same reason."""
 
     subtask_ids: tuple[int, ...]
     why: Explanation | Message
 
 
 class AllocationStrategy(Protocol):
-    """The interface of every allocation strategy. Its memory is a cache or a cursor: losing it costs little."""
+    """The interface of allocation strategies. The memory of a strategy is a cache or cursor; losing it costs little."""
 
     def decide(
         self, ready: ReadyQueue, knowledge: Knowledge, now_s: float, rng: Random, *, explain: bool = False
     ) -> list[Assignment]:
-        """Give waiting subtasks to nodes: take them from the ready queue, until nothing more goes.
+        """Give waiting subtasks to nodes, taking them from the ready queue, until no further one can be given.
 
         Args:
-            ready: what waits, free slots, capacity of hosts.
-            knowledge: what closed attempts say.
-            now_s: when, in seconds of the clock that both use.
+            ready: waiting subtasks, free slots, capacity of hosts.
+            knowledge: statistics of closed attempts.
+            now_s: time of the decision, in seconds of the clock that both use.
             rng: the only source of chance.
-            explain: fill in the candidates and prices of each assignment.
+            explain: True to fill in the candidates and prices of each assignment.
         """
         ...
 
     def why_held_back(self, ready: ReadyQueue, group: Group) -> Explanation | None:
-        """Return why the strategy leaves a group waiting that could run now; `None` if it does not."""
+        """Return the reason why the strategy leaves a group waiting that could run now; `None` if it does not."""
         ...
 
 
 Remark = Callable[[str], tuple[Explanation, float | None]]
-"""Of a node that may take a group: why it was or was not chosen, and what it was ranked by."""
+"""Function that returns, for a node that may take a group, the reason for its choice or not, and its score."""
 
 
 def candidates(
@@ -184,18 +184,17 @@ def candidates(
     remark: Remark,
     first: Sequence[str] = (),
 ) -> tuple[Candidate, ...]:
-    """Nodes as they were considered for the group; to be called before the group is taken from.
+    """Return the nodes that were considered for a group. Call it before a subtask is taken from the group.
 
     Args:
-        ready, knowledge, now_s: of the decision.
-        group: whose next subtask is given away.
-        remark: see there.
-        first: those to be listed before others: the chosen one, then the best by the strategy's ranking.
+        ready, knowledge, now_s: arguments of the decision.
+        group: the group whose next subtask is given.
+        remark: see `Remark`.
+        first: nodes to list before others: the chosen one, then the best in the strategy's ranking.
 
     Returns:
-        At most `MOST_CANDIDATES`, so that it costs the same however many nodes there are: those of ``first``, then
-        those with free slots, then others. The chosen one comes first, those that may take it before those that may
-        not.
+        At most `MOST_CANDIDATES` nodes, so that the cost does not grow with their number: those in ``first``, then
+        those with free slots, then others. The chosen one is first, and eligible ones come before the others.
     """
     names: dict[str, None] = {}
     for name in chain(first, ready.free, ready.nodes):
@@ -223,7 +222,7 @@ def candidates(
 
 
 def still_waiting(ready: ReadyQueue, strategy: AllocationStrategy) -> tuple[Waiting, ...]:
-    """The subtasks that stay on the ready queue and why, in queue order of each group's first."""
+    """Return the subtasks that stay in the ready queue with the reasons, in the order of each group's first one."""
     return tuple(
         Waiting(tuple(one.id for one in group.queue), _why_waiting(ready, strategy, group))
         for level in ready.levels()
@@ -233,7 +232,7 @@ def still_waiting(ready: ReadyQueue, strategy: AllocationStrategy) -> tuple[Wait
 
 
 def _why_waiting(ready: ReadyQueue, strategy: AllocationStrategy, group: Group) -> Explanation | Message:
-    """Return why no node was given the first subtask of the group."""
+    """Return the reason why no node got the first subtask of the group."""
     wanted, capacity = group.first, ready.capacity
     if not ready.nodes:
         return because(Reason.NO_NODE)
@@ -265,7 +264,7 @@ def join_names(names: Sequence[str]) -> str:
 
 
 def why_busy(ready: ReadyQueue, group: Group, node: str) -> Explanation:
-    """Return why a node that may take the group can't be given it now."""
+    """Return the reason why a node that may take the group can't get it now."""
     return _why_limited(ready, group.first, node) or because(Reason.NO_FREE_SLOT)
 
 

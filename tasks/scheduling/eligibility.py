@@ -1,12 +1,12 @@
-"""Eligibility: whether a node may take a subtask, and if not, why. The only module that decides this.
+"""Decide if a node may take a subtask, and why not. No other module decides this.
 
 1. The node has the subtask's kind: meta (0) or microblog (1) (2014 paper, allocation 1); its catalog has the site as
-   the scheduler's has it; and it has a browser where the site's pages need one. A node tells both when it registers.
-2. Where a person asked for a node, it is the only one.
+   the scheduler's has it; and it has a browser if the site's pages need one. A node reports both when it registers.
+   2. If a person chose a node, no other node may take the subtask.
 3. None of the subtask's hosts refuses the node's address at present.
-4. A node that failed the subtask before is avoided. Where rules 1 to 3 leave no other node, the oldest failure among
-   the nodes they leave is forgiven. A busy node counts as another node: the subtask waits for it. The node a person
-   asked for is always forgiven.
+4. A node that failed the subtask before is avoided. If rules 1 to 3 leave no other node, the oldest failure among
+the remaining nodes is forgiven. A busy node counts as another node: the subtask waits for it. The node that a person
+chose is always forgiven.
 
 Only nodes that are alive and not drained are passed in. Free slots and the limits of hosts are another question
 (`tasks.scheduling.capacity`).
@@ -29,11 +29,11 @@ Nodes = Mapping[str, NodeFacts]
 """Nodes that are alive and not drained, by name."""
 
 Hosts = Mapping[str, HostFacts]
-"""Hosts by name; one that is missing refuses nobody."""
+"""Hosts by name. A missing host refuses no node."""
 
 
 def may_take(subtask: SubtaskFacts, node: str, nodes: Nodes, hosts: Hosts) -> bool:
-    """Whether the node may take the subtask, now or once it has a free slot."""
+    """Return True if the node may take the subtask, now or once it has a free slot."""
     if _excluded(subtask, node, nodes, hosts) is not None:
         return False
     if node not in subtask.failed_on or subtask.assigned == node:
@@ -42,7 +42,7 @@ def may_take(subtask: SubtaskFacts, node: str, nodes: Nodes, hosts: Hosts) -> bo
 
 
 def why_not(subtask: SubtaskFacts, node: str, nodes: Nodes, hosts: Hosts) -> Explanation | None:
-    """Return why the node may not take the subtask; `None` if it may."""
+    """Return the reason why the node may not take the subtask; `None` if it may."""
     excluded = _excluded(subtask, node, nodes, hosts)
     if excluded is not None or may_take(subtask, node, nodes, hosts):
         return excluded
@@ -50,7 +50,7 @@ def why_not(subtask: SubtaskFacts, node: str, nodes: Nodes, hosts: Hosts) -> Exp
 
 
 def forgiven(subtask: SubtaskFacts, nodes: Nodes, hosts: Hosts) -> str | None:
-    """The node whose failure is forgiven (rule 4); None where no failure is."""
+    """Return the node whose failure is forgiven (rule 4); `None` if no failure is forgiven."""
     failed_on = subtask.failed_on
     if not failed_on:
         return None
@@ -62,8 +62,7 @@ def forgiven(subtask: SubtaskFacts, nodes: Nodes, hosts: Hosts) -> str | None:
 
 
 def rest_s(subtask: SubtaskFacts, node: str, nodes: Nodes, hosts: Hosts) -> float | None:
-    """Seconds until the node may take the subtask as far as rests are concerned: 0 = now; None where it may not for
-    another reason."""
+    """Return the seconds until rests allow the node to take the subtask: 0 for now, `None` if another rule forbids."""
     if may_take(subtask, node, nodes, hosts):
         return 0.0
     if node in subtask.failed_on or _excluded(subtask, node, nodes, {}) is not None:
@@ -73,12 +72,12 @@ def rest_s(subtask: SubtaskFacts, node: str, nodes: Nodes, hosts: Hosts) -> floa
 
 
 def eligible(subtask: SubtaskFacts, nodes: Nodes, hosts: Hosts) -> list[str]:
-    """Nodes that may take the subtask, busy ones too, in the order of `nodes`."""
+    """Return the nodes that may take the subtask, including busy ones, in the order of `nodes`."""
     return [name for name in nodes if may_take(subtask, name, nodes, hosts)]
 
 
 def eligible_for_sites(examples: Sequence[SubtaskFacts], nodes: Nodes, hosts: Hosts) -> NDArray[np.bool_]:
-    """Nodes that may take work of each site by rules 1 and 3, which hold for all subtasks of a site.
+    """Return which nodes may take work of each site by rules 1 and 3, which are the same for all subtasks of a site.
 
     Args:
         examples: one subtask of each site.
@@ -86,10 +85,10 @@ def eligible_for_sites(examples: Sequence[SubtaskFacts], nodes: Nodes, hosts: Ho
         hosts: see `Hosts`.
 
     Returns:
-        Array of (sites, nodes).
+        Array of bool with shape (sites, nodes).
     """
     kinds = {one.kind: [one.kind in node.kinds for node in nodes.values()] for one in examples}
-    import numpy as np  # commands that only list do without it
+    import numpy as np  # commands that only list things don't need it
 
     allowed = np.array([kinds[one.kind] for one in examples], bool).reshape(len(examples), len(nodes))
     columns = {name: column for column, name in enumerate(nodes)}
@@ -106,7 +105,7 @@ def eligible_for_sites(examples: Sequence[SubtaskFacts], nodes: Nodes, hosts: Ho
 
 
 def _excluded(subtask: SubtaskFacts, node: str, nodes: Nodes, hosts: Hosts) -> Explanation | None:
-    """Return why rules 1 to 3 exclude the node; `None` if they do not."""
+    """Return the reason why rules 1 to 3 exclude the node; `None` if they don't."""
     view = nodes.get(node)
     if view is None:
         return because(Reason.NODE_AWAY)

@@ -1,8 +1,8 @@
-"""Query partitioning and relaxation: what is searched instead of a query with too many hits, or with none.
+"""Replace a query with too many hits by several narrower ones, and a query without hits by a wider one.
 
-Hits that an engine will not list are reached by searching one range of time after another. How many are needed follows
-from found / cap; where they are cut, from the dates of what was stored already, so that each range holds about as much.
-Of a range that holds too much one result page is read before that shows.
+Hits that an engine does not list are reached by searching one range of time after another. Their number follows from
+found / cap. They are cut by the dates of stored hits, so that all ranges have about as many hits. If a range has too
+many, the first result page shows it.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ _DAY, _HOUR = timedelta(days=1), timedelta(hours=1)
 
 
 FILL = 0.8
-"""Share of the cap that a range is meant to hold: a fuller one is too full more often."""
+"""Planned number of hits in a range as a share of the cap. With a greater share, more ranges exceed the cap."""
 
 MOST_RANGES = 32
-"""Ranges a query is split into at once: engines make numbers up."""
+"""Maximum number of ranges in one split, as engines may report invented numbers."""
 
 MOST_PARTITIONS = 200
-"""Partitions of one task in all."""
+"""Maximum number of partitions of a task."""
 
 FEWEST_WORDS = 2
-"""Keywords a relaxed query has at least: one alone names a brand or a class of goods, and finds everything about it."""
+"""Minimum number of keywords in a relaxed query. A single keyword would find everything about a brand or a kind."""
 
 SINCE = datetime(2000, 1, 1, tzinfo=UTC)
 """Start of the first time range. Older hits are found only by queries without a range."""
@@ -46,19 +46,19 @@ def ranges(
     *,
     dates: Sequence[datetime] = (),
 ) -> tuple[Span, ...]:
-    """The ranges of time that are searched instead of a span: they share no moment and leave none out.
+    """Return the ranges of time that replace a span. They don't overlap and leave no gap.
 
-    Cut at midnights (China time), within a day at full hours.
+    Cuts are at midnights (China time), or at full hours within a day.
 
     Args:
-        found: hits it has; None: more than the cap, their number unknown.
-        cap: hits the engine lists for one query.
-        span: what was searched.
-        least: the shortest range the engine can be searched for.
-        dates: of some of its hits, in any order; those outside the span are ignored.
+        found: number of hits in the span; `None` for an unknown number above the cap.
+        cap: maximum number of hits that the engine lists for a query.
+        span: the searched span.
+        least: the shortest range that the engine can search.
+        dates: dates of some of the hits, in any order; dates outside the span are ignored.
 
     Returns:
-        At least two, each shorter; none where the span cannot be cut.
+        At least two shorter ranges; none if the span can't be cut.
     """
     unit = _DAY if _inside(span, _DAY) else _HOUR
     if unit < _DAY and (least == "day" or not _inside(span, _HOUR)):
@@ -84,7 +84,7 @@ def _nearest(moment: datetime, unit: timedelta) -> datetime:
 
 
 def _quantiles(span: Span, dates: Sequence[datetime]) -> Callable[[float], datetime]:
-    """When a share of the hits has come: the dates known, in even steps from the span's start to its end."""
+    """Return a function from a share of the hits to the time by which it has come, interpolated from known dates."""
     inner = sorted(date for date in dates if span.start < date < span.end)
     steps = [span.start, *inner, span.end]
 
@@ -96,12 +96,12 @@ def _quantiles(span: Span, dates: Sequence[datetime]) -> Callable[[float], datet
     return at
 
 
-# --- what becomes of a partition -----------------------------------------------------------------------------
+# --- the next step of a partition ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class SplitByTime:
-    """It is searched range by range."""
+    """The partition is split into ranges of time."""
 
     spans: tuple[Span, ...]
     because: Explanation
@@ -109,7 +109,7 @@ class SplitByTime:
 
 @dataclass(frozen=True, slots=True)
 class DropWord:
-    """It is searched with a word less."""
+    """The partition is searched again with one word fewer."""
 
     keywords: tuple[str, ...]
     dropped: str
@@ -118,7 +118,7 @@ class DropWord:
 
 @dataclass(frozen=True, slots=True)
 class LeaveFull:
-    """It has more hits than are listed, and cannot be split further."""
+    """The partition has more hits than the engine lists, and can't be split further."""
 
     because: Explanation
 
@@ -131,15 +131,15 @@ def refined(
     now: datetime,
     dates: Callable[[], Sequence[datetime]],
 ) -> SplitByTime | DropWord | LeaveFull | None:
-    """Return the next step of a partition, by what its result pages showed; `None`: it goes on as it is.
+    """Return the next step of a partition, given the results of its pages; `None` continues it unchanged.
 
-    A query of any time is split once it was listed up to the cap: a reported number alone may be made up, and its
-    listing is wanted anyway, for the hits that have no date. A span is split as soon as it reports too many.
+    A query without a span is split after it was listed up to the cap, because a reported number may be invented, and
+    the list is needed for hits without a date. A span is split as soon as it reports too many hits.
 
     Args:
         n: number of partitions of its task.
-        least: the shortest range its engine can be searched for; None: it has no ranges.
-        dates: of hits of its task that are stored, in any order; called only if they are needed.
+        least: the shortest range that its engine can search; `None` if it can't search ranges.
+        dates: returns dates of stored hits of its task, in any order; called only if needed.
     """
     reported = partition.reported
     if partition.ended and not partition.listed:
@@ -159,7 +159,7 @@ def refined(
 
 
 def _merged(spans: tuple[Span, ...], most: int) -> tuple[Span, ...]:
-    """At most so many, the last ones merged into one."""
+    """Return at most `most` spans, by merging the last ones into one."""
     if len(spans) <= most or most < 2:
         return spans if most >= 2 else ()
     return (*spans[: most - 1], Span(spans[most - 1].start, spans[-1].end))

@@ -1,15 +1,15 @@
-"""Recall: when a lease is over, and what becomes of a subtask whose attempt failed.
+"""Decide when a lease is over, and the next state of a subtask whose attempt failed.
 
-- A lease is in force while now < deadline; from the exact deadline on it may be taken back, and may not be begun. One
-  that nobody has taken back yet can still be renewed and closed.
+- A lease is in force while now < deadline. From the exact deadline on it may be taken back, and may not be begun. It
+  can still be renewed and closed until it is taken back.
 - Silence counts only while a scheduler looks: after an absence of the database, Redis or the scheduler, or a step of
   the database's clock, the deadlines of leases move (`tasks.store.queue.upkeep`).
 - Progress renews it to now + `silent_after_s`. A granted send time counts as progress if it is at most half
-  of that ahead: as one request may last the other half, a lease that is kept never runs out. A longer wait
-  is no progress: the attempt has to end by itself.
-- A failed subtask goes back to the ordinary allocation, away from the nodes that failed it: at once where
-  the node or its address was the cause, after a growing, jittered delay where the host was.
-- After `MAX_RECALLS` recalls in a round, or where no other node can cure the reason, a person is asked.
+  of that ahead. One request may last the other half, so a lease with progress never expires. A longer wait is no
+  progress: the attempt has to end by itself.
+- A failed subtask goes back to the ordinary allocation, which avoids the nodes that failed it: without a delay if
+  the node or its address was the cause, after a growing, jittered delay if the host was.
+- After `MAX_RECALLS` recalls in a round, or if no other node can cure the reason, a person is asked.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ class RecallSettings:
     """Parameters of recall.
 
     Attributes:
-        enabled: False (recall switched off, to compare): every failure waits for a person at once.
+        enabled: False switches recall off for comparisons, so that every failure waits for a person.
         silent_after_s: seconds without progress after which a subtask is taken back.
         backoff_s: delay after the first failure of a host; it doubles with every recall.
-        backoff_max_s: the longest delay.
-        most_unanswered: attempts in a row without an answer after which a person is asked (`scheduling.after_attempt`).
+        backoff_max_s: maximum delay.
+        most_unanswered: number of consecutive attempts without an answer after which a person is asked
+            (`scheduling.after_attempt`).
     """
 
     enabled: bool = True
@@ -49,16 +50,16 @@ class RecallSettings:
 
     @property
     def longest_wait_s(self) -> float:
-        """How far ahead a granted send time may lie and still renew a lease: 30 s by default."""
+        """Maximum seconds until a granted send time that still renews a lease; 30 s by default."""
         return self.silent_after_s / 2
 
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """Back to WAIT.
+    """The subtask goes back to WAIT.
 
     Attributes:
-        not_before_delay_s: seconds from now before which it is not allocated again.
+        not_before_delay_s: seconds from now until it may be allocated again.
         avoid: nodes that failed it in this round, the oldest failure first.
     """
 
@@ -71,7 +72,7 @@ class ToManual:
     """A person has to look.
 
     Attributes:
-        because: what led here.
+        because: the reason.
     """
 
     because: Explanation
@@ -80,7 +81,7 @@ class ToManual:
 _ABOUT_HOST = frozenset(
     {FailureReason.HOST_UNREACHABLE, FailureReason.RESULT_PAGE_BROKEN, FailureReason.NOTHING_STORED}
 )
-"""Reasons that lie with the host, whichever node it is: time may cure them, haste won't."""
+"""Reasons that lie with the host and not with a node. Waiting may cure them."""
 
 
 def after_failure(
@@ -94,17 +95,17 @@ def after_failure(
     answers_others: bool = False,
     unanswered: int = 0,
 ) -> Recall | ToManual:
-    """The next state of a subtask that just failed.
+    """Return the next state of a subtask that just failed.
 
     Args:
-        reason: why the attempt failed.
-        node: that failed it.
-        recalls: recalls done in this round.
+        reason: the reason of the failure.
+        node: the node that failed it.
+        recalls: number of recalls in this round.
         failed_on: nodes that failed it in this round, the oldest failure first.
-        settings: parameters.
-        rng: for jitter.
-        answers_others: its hosts answer other nodes well, so time need not cure it.
-        unanswered: attempts in a row that nobody answered.
+        settings: parameters of recall.
+        rng: source of the jitter.
+        answers_others: True if its hosts answer other nodes, so that no delay is needed.
+        unanswered: number of consecutive attempts without an answer.
     """
     if not reason.curable:
         return ToManual(because(Reason.INCURABLE, failure=reason))
@@ -119,8 +120,8 @@ def after_failure(
 
 
 def _delay_s(reason: FailureReason, recalls: int, settings: RecallSettings, rng: Random) -> float:
-    """The back-off of the host, times a chance in [0.5, 1] that keeps subtasks from returning all at once; 0 where
-    the host is not the cause."""
+    """Return the host's back-off times a random factor in [0.5, 1], which spreads returning subtasks; 0 if the host is
+    not the cause."""
     if reason not in _ABOUT_HOST:
         return 0.0
     return backoff_s(settings.backoff_s, recalls + 1, settings.backoff_max_s) * rng.uniform(0.5, 1.0)

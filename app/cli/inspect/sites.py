@@ -51,7 +51,7 @@ def list_(app: App, groups: tuple[str, ...]) -> SitesView:
       reviewloop sites list --sites paper-2014 --json
     """
     catalog = app.settings.catalog()
-    chosen = in_groups(catalog, groups)
+    chosen = list_in_groups(catalog, groups)
     if app.has_store():
         with app.store.read() as tx:
             view = get_sites_view(tx, catalog)

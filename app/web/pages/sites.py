@@ -47,7 +47,7 @@ def read_sites(context: Context) -> Sequence[SiteView]:
 
 
 @router.get("/sites")
-def listed(page: Here, q: Text = "", after: Text = "") -> Response:
+def show_list(page: Here, q: Text = "", after: Text = "") -> Response:
     """Every site, some at a time."""
     rows = [one for one in read_sites(page.context) if q.lower() in one.site and one.site > after]
     return page.html(
