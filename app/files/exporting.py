@@ -197,26 +197,30 @@ def _write_csv(rows: Iterable[object], record: type, out: IO[bytes]) -> int:
     out.write("\ufeff".encode())  # without it Excel does not read UTF-8
     text = io.StringIO(newline="")
     writer = csv.writer(text)
-    names = [field.name for field in fields(record)]
-    lists = [(at, name) for at, (name, kind) in enumerate(columns(record).items()) if _is_list(kind)]
-    writer.writerow(map(_heading, names))
+    of = columns(record)
+    writer.writerow(map(_heading, of))
     out.write(text.getvalue().encode())
     for some in _list_blocks(rows, record, _ROWS_AT_ONCE):
         text.seek(0)
         text.truncate()
-        writer.writerows([_csv_cell(value) for value in _join_lists(row, lists)] for row in some)
+        by_column = zip(of.items(), zip(*some, strict=True), strict=True)
+        cells = [_csv_column(name, kind, values) for (name, kind), values in by_column]
+        writer.writerows(zip(*cells, strict=True))
         out.write(text.getvalue().encode(errors="backslashreplace"))
         n += len(some)
     return n
 
 
-def _join_lists(row: Sequence[Any], lists: Sequence[tuple[int, str]]) -> Sequence[Any]:
-    if all(row[at] is None for at, _ in lists):
-        return row
-    cells = list(row)
-    for at, name in lists:
-        cells[at] = _list_cell(name, row[at])
-    return cells
+def _csv_column(name: str, kind: type, values: Sequence[Any]) -> Sequence[Any]:
+    if kind in (bool, int, float):
+        return values
+    if _is_list(kind):
+        values = [_list_cell(name, value) for value in values]
+    # Most texts begin with a letter or digit, so that they need no closer look.
+    return [
+        value if not value or (type(value) is str and value[0].isalnum()) else _csv_cell(value)
+        for value in values
+    ]
 
 
 def _csv_cell(value: Any) -> Any:
