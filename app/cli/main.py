@@ -6,9 +6,10 @@ import ast
 import errno
 import gettext
 import sys
+from collections.abc import Sequence
 from importlib import import_module
-from importlib.metadata import entry_points
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,6 +19,9 @@ from app.run.process import collect_seldom
 from app.run.version import VERSION
 from app.views.words import DOMAIN, FOLDER, describe, language, translate, use_language
 from splitter.errors import InputError, ReviewloopError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 RESEARCH = {
     "simulate": "Run SCENARIO files in virtual time and compare with a proven bound.",
@@ -103,22 +107,26 @@ def _module(command: str) -> str:
     return _MODULES.get(command, f"inspect.{command}")
 
 
+def _find_entry_points(name: str) -> Sequence[EntryPoint]:
+    from importlib.metadata import entry_points  # it takes longer to import than click
+
+    return tuple(entry_points(group="reviewloop.commands", name=name))
+
+
 def _research_command(name: str) -> click.Command:
-    found = entry_points(group="reviewloop.commands", name=name)
+    found = _find_entry_points(name)
     if not found:
         raise InputError(
             "{name} is not installed: pip install ./research (or reviewloop-research)", name=name
         )
-    command: click.Command = next(iter(found)).load()
+    command: click.Command = found[0].load()
     return command
 
 
 def _short_help(command: str, room: int) -> str:
     """Return the first sentence of a command's help from its source, as importing all commands takes seconds."""
     if command in RESEARCH:
-        missing = (
-            "" if entry_points(group="reviewloop.commands", name=command) else translate("(not installed) ")
-        )
+        missing = "" if _find_entry_points(command) else translate("(not installed) ")
         return missing + translate_help(click.Command(command, help=RESEARCH[command])).get_short_help_str(
             room
         )

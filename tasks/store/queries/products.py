@@ -278,17 +278,23 @@ def get_coverages(tx: Transaction, cap_of: Callable[[str], int]) -> dict[int, Co
     )  # found of each partition of tasks that have several
     for task_id, n in tx.rows(_DIVIDED):
         divided[task_id].append(n)
-    covered: dict[int, Coverage] = defaultdict(Coverage)
+    sums: dict[int, Counter[str]] = defaultdict(Counter)
+    rests_on: dict[int, Counter[str]] = defaultdict(Counter)
     for task in tx.records(_Task, _COVERED):
-        one = Coverage(tasks=1, rests_on={task.found_provenance: 1})
+        of_product = sums[task.product_id]
+        of_product["tasks"] += 1
+        rests_on[task.product_id][task.found_provenance] += 1
         if task.found is not None:
             inside = divided.get(task.id, [task.found])
             # While a partition's found is unknown, partitioning goes on, and all hits may be reached.
             whole = task.found_provenance == Provenance.COUNTED or None in inside
             listed = [task.found] if whole else [min(n or 0, cap_of(task.engine)) for n in inside]
-            one = replace(one, stored=task.stored - task.removed, reachable=sum(listed), known=1)
-        covered[task.product_id] += one
-    return dict(covered)
+            of_product["known"] += 1
+            of_product["stored"] += task.stored - task.removed
+            of_product["reachable"] += sum(listed)
+    return {
+        number: Coverage(**of_product, rests_on=dict(rests_on[number])) for number, of_product in sums.items()
+    }
 
 
 _COVERED = f"""

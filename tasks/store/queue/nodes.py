@@ -20,7 +20,7 @@ from tasks.domain.errors import UnknownNode
 from tasks.domain.proxy import Proxy
 from tasks.domain.states import State
 from tasks.scheduling.balance.parameters import NodeParameters
-from tasks.store.sql.transaction import Transaction, as_pattern
+from tasks.store.sql.transaction import Transaction
 
 _LEAST_AT_HOSTS = 0.1
 """Least share of a node's attempts counted as at their hosts, as heartbeats are some seconds old."""
@@ -328,12 +328,12 @@ def get_entries(tx: Transaction, name: str) -> Mapping[str, str]:
 
 def count_unrendered(tx: Transaction) -> dict[str, int]:
     """Return how many sites of its catalog need a browser, by node without one."""
-    found = tx.records(_NodeEntries, _WITHOUT_BROWSER, pattern=as_pattern(NO_BROWSER))
+    found = tx.records(_NodeEntries, _WITHOUT_BROWSER)
     return {row.name: list(row.entries.values()).count(NO_BROWSER) for row in found}
 
 
 _ENTRIES = "SELECT name, entries FROM nodes WHERE entries IS NOT NULL"
-_WITHOUT_BROWSER = f"{_ENTRIES} AND CAST(entries AS text) GLOB '*' || :pattern || '*'"
+_WITHOUT_BROWSER = f"{_ENTRIES} AND CAST(entries AS text) LIKE '%{NO_BROWSER}%'"
 
 
 def count_browsers(tx: Transaction, silent_after: timedelta) -> tuple[int, int]:
