@@ -37,15 +37,26 @@ class _Text(NamedTuple):
 
     Attributes:
         writer: key of the author; `None` if the name identifies no person.
-        bands: those for texts of every author if it is long, and those for texts of its author if one of the two
-            texts may be short.
     """
 
     id: int
     writer: str | None
     is_long: bool
     shingles: frozenset[int]
-    bands: Sequence[int]
+
+    def list_bands(self) -> list[int]:
+        """Return the bands for texts of every author if it is long, and those for texts of its author if one of two
+        texts may be short."""
+        found: list[int] = []
+        if self.shingles and self.is_long:
+            found += bands(self.shingles)
+        if (
+            self.shingles
+            and self.writer is not None
+            and (not self.is_long or len(self.shingles) <= _MOST_SHARED)
+        ):
+            found += bands(self.shingles, self.writer)
+        return found
 
     def may_repeat(self, other: _Text) -> bool:
         """Return True if the two texts are reposts if they are near."""
@@ -124,31 +135,26 @@ def compare_again(tx: Transaction, numbers: Collection[int]) -> None:
 
 
 def _text(row: reposts.ReviewText) -> _Text:
-    found = frozenset(shingles(plain(row.body)))
     writer = identity(row.site, row.author)
-    is_for_all = is_long(row.body)
-    keys: list[int] = []
-    if found and is_for_all:
-        keys += bands(found)
-    if found and writer is not None and (not is_for_all or len(found) <= _MOST_SHARED):
-        keys += bands(found, writer)
-    return _Text(row.id, writer, is_for_all, found, keys)
+    return _Text(row.id, writer, is_long(row.body), frozenset(shingles(plain(row.body))))
 
 
 def _compare(tx: Transaction, texts: Sequence[_Text]) -> tuple[list[reposts.Link], list[tuple[int, int]]]:
     """Return the links, and the open bands of the texts that are originals."""
-    members = reposts.members(tx, {band for text in texts for band in text.bands})
-    candidates = {one for text in texts for one in _candidates(text, members)}
+    # Of a candidate, only the text is compared.
+    bands_of = {text.id: text.list_bands() for text in texts}
+    members = reposts.members(tx, {band for found in bands_of.values() for band in found})
+    candidates = {one for text in texts for one in _candidates(text.id, bands_of[text.id], members)}
     known = {number: _text(row) for number, row in reposts.get_texts(tx, candidates).items()}
     links: list[reposts.Link] = []
     keys: list[tuple[int, int]] = []
     for text in texts:
-        link = _nearest(text, _candidates(text, members), known)
+        link = _nearest(text, _candidates(text.id, bands_of[text.id], members), known)
         if link is not None:
             links.append(link)
             continue
         known[text.id] = text
-        for band in text.bands:
+        for band in bands_of[text.id]:
             if band not in members:
                 members[band] = [text.id]
             elif len(members[band]) < _MOST_IN_BAND:
@@ -159,9 +165,9 @@ def _compare(tx: Transaction, texts: Sequence[_Text]) -> tuple[list[reposts.Link
     return links, keys
 
 
-def _candidates(text: _Text, members: Mapping[int, Sequence[int]]) -> list[int]:
+def _candidates(number: int, found: Sequence[int], members: Mapping[int, Sequence[int]]) -> list[int]:
     """Return at most `_MOST_CANDIDATES` earlier reviews that share bands, those with most shared bands first."""
-    shared = [one for band in text.bands if band in members for one in members[band] if one < text.id]
+    shared = [one for band in found if band in members for one in members[band] if one < number]
     if not shared:
         return []
     times = Counter(shared)

@@ -72,7 +72,7 @@ class Sweep:
 
 
 SWEEPS: tuple[Sweep, ...] = (
-    Sweep("plan", 2.0, "make the tasks of new products on every site that permits it", lambda c: c.plan()),
+    Sweep("plan", 5.0, "make the tasks of new products on every site that permits it", lambda c: c.plan()),
     Sweep("recall", 5.0, "take back silent leases; failed subtasks to another node or to a person"),
     Sweep("wake", 5.0, "SLEEP to DONE, follow-up subtasks, next chunks"),
     Sweep("admit", 5.0, "PRIORITY to WAIT, as far as WAIT has room"),
@@ -82,7 +82,7 @@ SWEEPS: tuple[Sweep, ...] = (
     Sweep("recrawl_due", 60.0, "begin a new round of products whose recrawl time has come"),
     Sweep(
         "links",
-        2.0,
+        5.0,
         "judge for which products stored pages are reviews that other products found",
         _judge_links,
     ),

@@ -108,9 +108,8 @@ def test_beat_runs_the_schedule_table_and_every_tick_expires():
     assert scheduled == {sweep.name: sweep.every_s for sweep in SWEEPS}
     together = [entry["args"] for entry in entries.values() if len(entry["args"]) > 1]
     assert together == [
-        ("plan", "links"),
+        ("plan", "links", "reposts", "counts"),
         ("recall", "wake", "admit", "allocate", "rebalance"),
-        ("reposts", "counts"),
         ("train", "seen", "alerts"),
     ]
     for entry in entries.values():
