@@ -198,6 +198,7 @@ class RemovedProduct:
         reviews: number of its reviews before the removal.
         deleted: number of reviews that were deleted; `None` if deleting was not requested.
         was_looked_for: False if it was removed before or is only known from an import of reviews.
+        counted_with: names of the products that were counted as it. They are counted on their own afterwards.
     """
 
     id: int
@@ -205,6 +206,7 @@ class RemovedProduct:
     cancelled: int
     reviews: int
     was_looked_for: bool
+    counted_with: tuple[str, ...]
     deleted: int | None
 
 
@@ -226,7 +228,10 @@ def remove(
     with store.begin() as tx:
         for name in dict.fromkeys(names):
             was = products.remove(tx, name)
-            detail, removed = {"cancelled": was.open}, None
+            removed: Removed | None = None
+            detail: dict[str, object] = {"cancelled": was.open}
+            if was.counted_with:
+                detail["counted_with"] = ", ".join(was.counted_with)
             if delete_reviews:
                 from tasks.jobs.repost_linking import compare_again  # it brings the reading
 
@@ -245,6 +250,7 @@ def _view_removed(was: Product, removed: Removed | None) -> RemovedProduct:
         cancelled=was.open,
         reviews=was.reviews,
         was_looked_for=was.is_crawled,
+        counted_with=was.counted_with,
         deleted=None if removed is None else removed.reviews,
     )
 
@@ -325,6 +331,10 @@ class BulkEdit:
             wanted = replace(wanted, category=None)
         if wanted.priority == row.priority:
             wanted = replace(wanted, priority=None)
+        if wanted.counted_as is not None:
+            main, wanted_main = row.counted_as or row.name, wanted.counted_as or row.name
+            if name_key(main) == name_key(wanted_main):
+                wanted = replace(wanted, counted_as=None)
         if row.sites is not None and wanted.sites is not None and {*wanted.sites} == {*row.sites}:
             wanted = replace(wanted, sites=None)
         return replace(wanted, all_sites=wanted.all_sites and row.sites is not None)
@@ -369,8 +379,14 @@ def edit_each(
 
     Args:
         dry_run: return the outcome, and change nothing.
+
+    Raises:
+        InputError: `wanted` counts them as a product that does not exist.
     """
     result = BulkEdited(dry_run=dry_run)
+    if wanted.change.counted_as:
+        with store.read() as tx:
+            products.find(tx, wanted.change.counted_as)
     rest = iter(names)
     while batch := list(islice(rest, _EDITED)):
         with suppress(_DryRun), store.begin() as tx:
@@ -411,6 +427,7 @@ def _audit_detail(wanted: ProductEdit, cancelled: int) -> dict[str, object]:
         "excluded_words": None
         if wanted.excluded_words is None
         else ", ".join(wanted.excluded_words) or "none",
+        "counted_as": None if wanted.counted_as is None else wanted.counted_as or "none",
         "sites": "all" if wanted.all_sites else None if wanted.sites is None else ", ".join(wanted.sites),
         "cancelled": cancelled,
     }

@@ -42,7 +42,7 @@ def archive_theme(store: Store, product: str, theme: str, who: str, *, undo: boo
     """
     name = find_theme(theme)
     with store.begin() as tx:
-        found = products.find(tx, product)
+        found = products.find_counted(tx, product)
         if undo:
             if not archived_themes.restore(tx, found.id, name):
                 raise InputError("{theme!r} of {product} is not archived", theme=name, product=found.name)

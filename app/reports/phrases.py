@@ -24,12 +24,13 @@ def list_new_phrases(tx: Transaction, names: Sequence[str], period: Period) -> N
     Raises:
         InputError: a product is unknown, or the period has no first day.
     """
-    chosen = list(dict.fromkeys(names)) or list_most_complained(tx, period)
-    return find_new_phrases(tx, [_prepare(products.find(tx, name)) for name in chosen], period)
+    found = [products.find_counted(tx, name) for name in names or list_most_complained(tx, period)]
+    return find_new_phrases(tx, [_prepare(one) for one in {one.id: one for one in found}.values()], period)
 
 
 def _prepare(product: Product) -> PhraseProduct:
-    words = {word for name in (product.name, *product.aliases) for word in words_of(normalize(name))}
+    names = (product.name, *product.aliases, *product.counted_with)
+    words = {word for name in names for word in words_of(normalize(name))}
     category = choose_theme_set(product.category)
     return PhraseProduct(
         id=product.id,

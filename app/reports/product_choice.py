@@ -20,7 +20,7 @@ UNKNOWN = "unknown"
 CATEGORIES = (UNKNOWN, *(str(one) for one in Category))
 GROUPS = tuple(str(one) for one in Group)
 DOUBTS = tuple(str(one) for one in Doubt)
-FIELDS = ("brand", "category", "doubt", "group", "import", "keyword", "name", "priority")
+FIELDS = ("brand", "category", "counted_as", "doubt", "group", "import", "keyword", "name", "priority")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +30,7 @@ class ProductChoice:
     Attributes:
         brand: the brand among the keywords.
         category: a name in `CATEGORIES`, or `UNKNOWN`.
+        counted_as: name of the product under which it is counted.
         doubt: a name in `DOUBTS`.
         group: a group of sites; the product must be limited to sites of this group.
         number: number of an import that named the product.
@@ -39,6 +40,7 @@ class ProductChoice:
 
     brand: str = ""
     category: str = ""
+    counted_as: str = ""
     doubt: str = ""
     group: str = ""
     number: int | None = None
@@ -55,6 +57,8 @@ class ProductChoice:
         if self.brand and name_key(self.brand) != name_key(find_brand(product.keywords)):
             return False
         if self.category and self.category != (product.category or UNKNOWN):
+            return False
+        if self.counted_as and name_key(self.counted_as) != name_key(product.counted_as or ""):
             return False
         if self.doubt and self.doubt not in list_doubts(product):
             return False
@@ -113,6 +117,7 @@ def parse_conditions(texts: Iterable[str]) -> ProductChoice:
     return ProductChoice(
         brand=given.get("brand", ""),
         category=given.get("category", ""),
+        counted_as=given.get("counted_as", ""),
         doubt=given.get("doubt", ""),
         group=given.get("group", ""),
         keyword=given.get("keyword", ""),

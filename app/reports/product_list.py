@@ -169,7 +169,7 @@ class ProductGroup(FigureRow):
 
     Attributes:
         name: the brand or category that they share; empty if it is unknown.
-        products: number of products.
+        products: number of products, without those that are counted as another one.
     """
 
     name: str
@@ -274,6 +274,7 @@ class _Reader:
 
     def read_groups(self, products: Sequence[ProductSettings], by: ProductGrouping) -> list[ProductGroup]:
         found: dict[str, list[Figures]] = defaultdict(list)
+        products = [one for one in products if one.counted_as is None]
         for one, of in zip(products, self.add_trends(products, None, self.load_figures(None)), strict=True):
             found[_name_group(one, by)].append(of)
         return [

@@ -7,7 +7,6 @@ network. Each sentence carries its figures in the attribute `data-claim` and lin
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -118,10 +117,7 @@ def report(
     today = local_time(tx.now).date()
     chosen, left_out = _choose_products(tx, names, period)
     coverages = product_queries.get_coverages(tx, catalog.most_hits)
-    sections = [
-        _read_part(tx, catalog, product, period, today, coverages.get(product.id, Coverage()))
-        for product in chosen
-    ]
+    sections = [_read_part(tx, catalog, product, period, today, coverages) for product in chosen]
     links = _RowLinks(address, period)
     return page(
         "report.html",
@@ -147,15 +143,16 @@ def _choose_products(
 ) -> tuple[Sequence[Product], Finding | None]:
     """Return the named products and `None`, or those with most complaints and a sentence about the others."""
     if names:
-        return [products.find(tx, name) for name in dict.fromkeys(names)], None
+        named = [products.find_counted(tx, name) for name in names]
+        return list({one.id: one for one in named}.values()), None
     counts = count_complaints(tx, period)
-    names_of_all = product_queries.list_names(tx, sys.maxsize)
-    counted = sorted(names_of_all, key=lambda one: (-counts.get(one[0], 0), one[1]))
+    of_all = [one for one in product_queries.list_settings(tx) if one.counted_as is None]
+    counted = sorted(of_all, key=lambda one: (-counts.get(one.id, 0), one.name))
     others = counted[_PRODUCTS:]
-    chosen = [products.find(tx, name) for _, name in counted[:_PRODUCTS]]
+    chosen = [products.find(tx, one.name) for one in counted[:_PRODUCTS]]
     if not others:
         return chosen, None
-    complaints = sum(counts.get(number, 0) for number, _ in others)
+    complaints = sum(counts.get(one.id, 0) for one in others)
     text = plural(
         "{n} other product with {complaints:,} complaints is left out: name it to have it in the report.",
         "{n:,} other products with {complaints:,} complaints together are left out: name those to have in it.",
@@ -166,8 +163,16 @@ def _choose_products(
 
 
 def _read_part(
-    tx: Transaction, catalog: Catalog, product: Product, period: Period, today: date, coverage: Coverage
+    tx: Transaction,
+    catalog: Catalog,
+    product: Product,
+    period: Period,
+    today: date,
+    coverages: Mapping[int, Coverage],
 ) -> ProductPart:
+    numbers = [product.id, *(one.id for one in product_queries.list_counted_with(tx, product.id))]
+    coverage = sum((coverages[number] for number in numbers if number in coverages), Coverage())
+    progress = [one for number in numbers for one in product_queries.list_progress(tx, number)]
     groups = {site: one.group for site, one in catalog.sites.items()}
     view = read_product(tx, (product.id, product.name), Choice(period), today, groups)
     found = list_complaints(tx, [product.id], period, _ROWS)
@@ -180,7 +185,7 @@ def _read_part(
         *list_limits(view),
         *sites.left_out,
         *months.left_out,
-        *_list_crawl_limits(catalog, product, coverage, product_queries.list_progress(tx, product.id)),
+        *_list_crawl_limits(catalog, product, coverage, progress),
     ]
     return ProductPart(
         product=product,
@@ -217,7 +222,9 @@ def _list_crawl_limits(
             sites=join_names(missing),
         )
         yield Finding("not_asked", text, {"sites": missing})
-    unfinished = [one.site for one in progress if one.site in asked and not _ENDED.issuperset(one.states)]
+    unfinished = sorted(
+        {one.site for one in progress if one.site in asked and not _ENDED.issuperset(one.states)}
+    )
     if unfinished:
         text = plural(
             "{n} site was not asked to the end: {sites}.",

@@ -61,6 +61,7 @@ COLUMNS = [
         "corrected",
         "corrected_by",
         "corrected_at",
+        "counted_as",
     ),
 ]
 
@@ -204,7 +205,7 @@ def test_a_sheet_has_widths_a_filter_wrapped_text_and_links(one_row):
     data = written("xlsx", *(replace(one_row, url=url) for url in [*urls, urls[0]]))
     sheet = load_workbook(io.BytesIO(data)).worksheets[0]
     assert [cell.value for cell in sheet[1]] == SHEET
-    assert sheet.auto_filter.ref == "A1:AG7"
+    assert sheet.auto_filter.ref == "A1:AH7"
     assert sheet.freeze_panes == "A2"
     assert sheet.column_dimensions["A"].width == 60
     assert sheet["A2"].alignment.wrap_text

@@ -5,17 +5,20 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from patience import PATIENCE_S
-from world import SILENT, hit
+from world import SILENT, hit, review
 
 from tasks.domain.attempt_end import Counters
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import State
 from tasks.jobs.ticks import tick
+from tasks.store.content import products
+from tasks.store.content.products import ProductEdit
 from tasks.store.queue import leases, transitions
 from tasks.store.queue.attempts import silence
 from tasks.store.queue.leases import Grant, Renewal
 from tasks.store.sql.database import try_lock
-from tasks.store.sql.tables import attempts, events, pages, reviews, targets
+from tasks.store.sql.tables import attempts, events, pages, review_days, reviews, targets
+from tasks.store.sql.transaction import Transaction
 
 NAMES = [f"产品{n}" for n in range(6)]
 
@@ -74,6 +77,27 @@ def test_one_page_stored_by_several_at_once_is_one_page(world):
     assert sorted(at_once(*saves)) == [False, False, True]
     assert (len(world.rows(pages)), len(world.rows(reviews))) == (1, 1)
     assert {row.state for row in world.rows(targets, targets.c.kind == "hit")} == {"stored"}
+
+
+@pytest.mark.parametrize("place", [0, 1], ids=["a page that is read again", "a new page"])
+def test_a_page_that_is_stored_while_its_product_gets_another_count_waits(postgres_world, place):
+    world = postgres_world
+    world.stored_page(NAMES[1])
+    lease, hits = world.found(NAMES[0], [hit(f"{NAMES[0]}{n}") for n in range(2)])
+    world.save(lease, hits.todo[0], [review("1", "一")])
+    more = [review("1", "一"), review("2", "二")]
+    with ThreadPoolExecutor(1) as pool:
+        with world.store.begin() as person:
+            products.edit(person, NAMES[0], ProductEdit(counted_as=NAMES[1]))
+            saved = pool.submit(world.save, lease, hits.todo[place], more, content_hash="1")
+            while not (saved.done() or world.look(Transaction.value, _WAITING)):
+                pass
+        assert saved.result(PATIENCE_S) is (place == 1)
+    assert {row.product_id for row in world.rows(review_days)} == {1}
+    assert world.verification().violations == ()
+
+
+_WAITING = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
 
 
 def test_two_sweeps_at_once_do_the_work_once(postgres_world):

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from collections import Counter
+from datetime import UTC, date, datetime, timedelta
 from functools import partial
 
 import pytest
 from test_store_imports import imported
-from world import hit, review
+from world import SITE, START, hit, review
 
 from app.actions import product_actions
+from splitter.errors import InputError
 from tasks.domain.themes import Theme
 from tasks.domain.verdicts import Verdict
 from tasks.domain.voices import VoiceJudgement
-from tasks.store.content import counted_reviews, imports, links, reposts, review_removal
+from tasks.store.content import counted_reviews, imports, links, products, reposts, review_removal
 from tasks.store.content.counted_reviews import NO_DAY
 from tasks.store.content.links import JudgedPage, Link
+from tasks.store.content.products import ProductEdit
 from tasks.store.queries.queues import get_totals
-from tasks.store.queries.themes import Period, count_unread, number_of_day
+from tasks.store.queries.review_counts import count_reviews, search_reviews
+from tasks.store.queries.reviews import ReviewFilter, list_reviews
+from tasks.store.queries.themes import Period, count_delays, count_unread, number_of_day
 from tasks.store.queue.upkeep import store_value
 from tasks.store.sql.tables import review_days, review_themes, reviews
 
@@ -187,3 +192,142 @@ def test_missing_and_foreign_rows_are_violations(world):
     assert [one.kind for one in world.verification().violations] == ["counted"] * 4
     world.do(lambda tx: tx.run("UPDATE review_days SET day = day - 1"))
     world.do(lambda tx: tx.run("UPDATE review_themes SET quote_to = quote_to - 1"))
+
+
+# --- products that are counted as another one -----------------------------------------------------------------
+
+
+SIZES = ("奶", "奶250ml", "奶1L")
+
+
+def count_as(world, name, other):
+    return product_actions.edit(world.store, name, ProductEdit(counted_as=other), "ich")
+
+
+def list_counted_as(world):
+    return [world.look(products.find, name).counted_as for name in SIZES]
+
+
+def check(world):
+    world.do(reposts.set_mark, "reposts", max((row.id for row in world.rows(reviews)), default=0))
+    assert world.verification().violations == ()
+
+
+@pytest.fixture
+def sizes(world):
+    """Three products, each with a page of a text that all have and one of its own, and a second page to store."""
+    world.more = {}
+    for product, own in zip(SIZES, "一二三", strict=True):
+        lease, hits = world.found(product, [hit(f"{product}{n}") for n in range(2)])
+        world.save(lease, hits.todo[0], [judged("1", LONG, themes=(SPOILED,)), judged("2", own, "praise")])
+        world.more[product] = lease, hits.todo[1]
+    return world
+
+
+def test_equal_texts_of_products_that_are_counted_as_one_count_once(sizes):
+    world = sizes
+    before = list_days(world), list_themes(world)
+    now = count_as(world, "奶250ml", "奶")
+    assert (now.counted_as, now.begins_again, now.cancelled) == ("奶", False, 0)
+    assert list_days(world) == [
+        (1, DAY, "complaint", 1), (1, DAY, "praise", 2), (1, DAY, "praise", 4),
+        (3, DAY, "complaint", 5), (3, DAY, "praise", 6),
+    ]  # fmt: skip
+    assert list_themes(world) == [(1, "spoiled", 1), (3, "spoiled", 5)]
+    check(world)
+    world.do(lambda tx: tx.run("UPDATE products SET counted_as = 3 WHERE id = 2"))
+    assert {one.kind for one in world.verification().violations} == {"counted"}
+    world.do(lambda tx: tx.run("UPDATE products SET counted_as = 1 WHERE id = 2"))
+    assert count_as(world, "奶250ml", "").counted_as is None
+    assert (list_days(world), list_themes(world)) == before
+    check(world)
+
+
+@pytest.mark.parametrize(
+    ("steps", "counted_as", "days"),
+    [
+        ([("奶250ml", "奶"), ("奶1L", "奶250ml")], [None, "奶", "奶"], {1: 4}),
+        ([("奶250ml", "奶"), ("奶", "奶1L")], ["奶1L", "奶1L", None], {3: 4}),
+        ([("奶250ml", "奶"), ("奶1L", "奶"), ("奶250ml", "奶250ml")], [None, None, "奶"], {1: 3, 2: 2}),
+        ([("奶250ml", "奶"), ("奶250ml", "奶1L")], [None, "奶1L", None], {1: 2, 3: 3}),
+        ([("奶250ml", "奶"), ("奶1L", "奶"), ("奶", "")], [None, "奶", "奶"], {1: 4}),
+        ([("奶", "奶")], [None, None, None], {1: 2, 2: 2, 3: 2}),
+    ],
+)
+def test_no_product_is_counted_as_one_that_is_itself_counted_as_another(sizes, steps, counted_as, days):
+    for name, other in steps:
+        count_as(sizes, name, other)
+    assert list_counted_as(sizes) == counted_as
+    assert Counter(product for product, *_ in list_days(sizes)) == days
+    check(sizes)
+
+
+def test_two_products_are_not_counted_as_each_other_and_none_as_an_unknown_one(sizes):
+    count_as(sizes, "奶250ml", "奶")
+    for other, told in (("奶250ml", "counted as this product itself"), ("奶100ml", "there is no product")):
+        with pytest.raises(InputError, match=told):
+            count_as(sizes, "奶", other)
+    assert list_counted_as(sizes) == [None, "奶", None]
+    check(sizes)
+
+
+def test_a_product_that_is_counted_as_another_keeps_its_own_pages_words_and_corrections(sizes):
+    world = sizes
+    count_as(world, "奶250ml", "奶")
+    world.save(*world.more["奶250ml"], [judged("3", "又是结块", themes=(SPOILED,)), judged("4", LONG)])
+    assert [number for product, *_, number in list_days(world) if product == 1] == [1, 7, 2, 4]
+    product_actions.edit(world.store, "奶", ProductEdit(excluded_words=("结块",)), "ich")
+    assert [row[2:] for row in list_days(world) if row[0] == 1] == [
+        ("complaint", 3), ("complaint", 7), ("left_out", 1), ("praise", 2), ("praise", 4),
+    ]  # fmt: skip
+    check(world)
+    product_actions.edit(world.store, "奶250ml", ProductEdit(excluded_words=("又是",)), "ich")
+    stored = world.look(links.list_after, 0, 1, 9)
+    world.do(links.save, [JudgedPage(page=stored[0], links=[Link(1, 1, Verdict.WRONG_PRODUCT, "奶")])])
+    assert [row[2:] for row in list_days(world) if row[0] == 1] == [
+        ("complaint", 3), ("left_out", 7), ("praise", 4),
+    ]  # fmt: skip
+    assert [row for row in list_themes(world) if row[0] == 1] == [(1, "spoiled", 3)]
+    check(world)
+
+
+def test_searches_exports_and_counts_of_a_product_include_those_that_are_counted_as_it(sizes):
+    world = sizes
+    world.do(links.add, [Link(1, 2)])  # the first page is about two of them
+    world.do(counted_reviews.add_pages, [1])
+    count_as(world, "奶250ml", "奶")
+    for number, listed in ((1, [4, 2, 1]), (2, [4, 2, 1]), (3, [6, 5])):
+        wanted = ReviewFilter(product=number)
+        assert [row.review for row in world.look(partial(search_reviews, most=9), wanted).rows] == listed
+        assert world.look(count_reviews, wanted).total == len(listed)
+    rows = world.look(lambda tx: list(list_reviews(tx, ReviewFilter(products=("奶",)))))
+    assert [(row.review, row.product, row.counted_as) for row in rows] == [
+        (1, "奶", "奶"), (1, "奶250ml", "奶"), (2, "奶", "奶"), (2, "奶250ml", "奶"),
+        (3, "奶250ml", "奶"), (4, "奶250ml", "奶"),
+    ]  # fmt: skip
+    check(world)
+
+
+def test_reviews_of_a_product_that_came_later_are_not_seen_late(world):
+    """Only reviews that were written after the last of the products came to the site tell how late others are seen."""
+    for name, days in (("奶", 0), ("奶1L", 10)):
+        world.now = START + timedelta(days=days)
+        lease, hits = world.found(name, [hit(f"{name}{n}") for n in range(2)])
+        world.save(lease, hits.todo[0])
+        world.more = lease, hits.todo[1]
+    world.now = START + timedelta(days=14)
+    written = [judged(str(day), f"{LONG}{day}", day=START + timedelta(days=day)) for day in (5, 12)]
+    world.save(*world.more, written)
+    count_as(world, "奶1L", "奶")
+    first = number_of_day(START.date())
+    assert world.look(count_delays, [1, 2], first) == [(1, SITE, first + 12, 2, 1)]
+
+
+def test_without_the_other_product_each_is_counted_on_its_own_again(sizes):
+    for name in SIZES[1:]:
+        count_as(sizes, name, "奶")
+    assert sizes.look(products.find, "奶").counted_with == SIZES[1:]
+    product_actions.remove(sizes.store, ["奶"], "ich", delete_reviews=True)
+    assert list_counted_as(sizes) == [None, None, None]
+    assert [(product, number) for product, *_, number in list_days(sizes)] == [(2, 3), (2, 4), (3, 5), (3, 6)]
+    check(sizes)

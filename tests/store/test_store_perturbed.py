@@ -89,6 +89,7 @@ _PLANNED = "EXISTS (SELECT 1 FROM tasks t WHERE t.{} = {}.id)"
 _CRAWLED = "(SELECT id FROM pages WHERE source IS NULL)"
 
 PARTLY = {
+    ("products", "counted_as"): Part("id IN (SELECT product_id FROM page_products WHERE verdict = 'review')"),
     ("products", "keywords"): Part(_PLANNED.format("product_id", "products")),
     ("products", "priority"): Part(_PLANNED.format("product_id", "products")),
     ("virtual_tasks", "id"): Part(_PLANNED.format("virtual_task_id", "virtual_tasks")),
@@ -338,6 +339,7 @@ class Story:
         world.do(numbered_imports.begin_undo, undone)
         assert world.do(numbered_imports.end_undo, undone)
         world.do(products.edit, "另一", ProductEdit(priority=1))
+        world.do(products.edit, "自带", ProductEdit(counted_as="另一"))
 
     def corrected(self) -> None:
         """Reviews that a person corrected and hid, words that must not occur, and a theme that was archived."""

@@ -11,7 +11,7 @@ from dashboard import Served
 from hypothesis import HealthCheck, Phase, given, settings
 from patience import PATIENCE_S
 from prometheus_client.parser import text_string_to_metric_families
-from sample_store import IMPORTED, PRODUCT, SITE, SOURCE, VARIANT
+from sample_store import IMPORTED, OTHER, PRODUCT, SITE, SOURCE, VARIANT
 from sqlalchemy import func, select, update
 
 from tasks.domain.grants import AddressGrants, HostGrants
@@ -70,6 +70,10 @@ def test_a_product_is_changed_and_removed_by_the_api(served: Served) -> None:
     assert (same["cancelled"], same["looked_for"]) == (0, True)
     changed = {"name": "光明鲜奶", "category": "food", "aliases": ["光明奶"], "priority": 3, "recrawl": "12h"}
     assert served.session.patch(product, json=changed, timeout=PATIENCE_S).json()["cancelled"] == 4
+    same = served.session.patch(product, json={"counted_as": OTHER}, timeout=PATIENCE_S).json()
+    assert (same["counted_as"], same["cancelled"], same["counted_with"]) == (OTHER, 0, [])
+    unknown = served.session.patch(product, json={"counted_as": "没有"}, timeout=PATIENCE_S)
+    assert (unknown.status_code, "there is no product" in unknown.text) == (400, True)
     no_query = served.session.patch(product, json={"keywords": [""]}, timeout=PATIENCE_S)
     assert no_query.status_code == 422
     gone = served.session.delete(product, timeout=PATIENCE_S).json()
@@ -83,7 +87,10 @@ def test_a_product_is_changed_and_removed_by_the_api(served: Served) -> None:
     assert served.session.delete(served.address + "api/products/9", timeout=PATIENCE_S).status_code == 404
     (row, _) = served.get("/api/products?sort=name").json()["products"]
     assert (row["looked_for"], row["priority"], row["recrawl_every_s"]) == (False, 3, None)
-    assert [one["action"] for one in served.get("/api/audit").json()] == ["remove product", "edit product"]
+    assert [one["action"] for one in served.get("/api/audit").json()] == [
+        "remove product",
+        *["edit product"] * 2,
+    ]
 
 
 def test_a_schedule_is_listed_and_paused_by_the_api(served: Served) -> None:

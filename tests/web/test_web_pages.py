@@ -412,6 +412,29 @@ def test_a_product_is_renamed_and_gets_a_category(served: Served) -> None:
     assert (row["name"], row["category"], row["reviews"]) == ("光明鲜牛奶", "food", 7)
 
 
+def test_products_that_are_one_are_counted_under_one_name(served: Served) -> None:
+    chosen = {"product": ["1", "2"], "to_counted_as": OTHER}
+    assert "Products changed: 1; so already: 1" in served.post("/products/edit", data=chosen).text
+    rows = {row["name"]: row for row in served.get("/api/products?days=all").json()["products"]}
+    assert [rows[name]["counted_as"] for name in (PRODUCT, OTHER)] == [OTHER, None]
+    assert rows[PRODUCT]["complaints"] == 0 < rows[OTHER]["complaints"]
+    assert f'counted as <a href="/products/2">{OTHER}</a>' in served.get("/products").text
+    page = served.get("/products/1").text
+    assert f'counted as <a href="/products/2">{OTHER}</a>' in page
+    assert f'product=1&amp;days=90">{PRODUCT}</a>' in served.get("/products/2").text
+    both, own = [served.get(f"/reviews?days=all&product={n}").text for n in (2, 1)]
+    counts = [int(re.search(r"(\d+) reviews match", text)[1]) for text in (both, own)]
+    assert counts[0] > counts[1] > 0
+    assert f"With the reviews of: {PRODUCT}" in served.get("/products/1/report?days=all").text
+    form = {**_AS_SHOWN, "counted_as_shown": OTHER}
+    refused = served.post(
+        "/products/2/edit", data={**_AS_SHOWN, "name": OTHER, "name_shown": OTHER, "counted_as": PRODUCT}
+    )
+    assert (refused.status_code, "counted as this product itself" in refused.text) == (400, True)
+    assert "is changed" in served.post("/products/1/edit", data={**form, "counted_as": " "}).text
+    assert served.get("/api/audit").json()[0]["detail"] == {"counted_as": "none", "cancelled": 0}
+
+
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [

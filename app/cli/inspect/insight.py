@@ -193,7 +193,8 @@ def _find_products(tx: Transaction, names: Sequence[str]) -> dict[int, str]:
     from tasks.store.queries import themes
 
     if names:
-        return {products.find(tx, name).id: name for name in names}
+        found = [products.find_counted(tx, name) for name in names]
+        return {one.id: one.name for one in found}
     return themes.get_product_names(tx, themes.list_products_with_reviews(tx))
 
 

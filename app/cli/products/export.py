@@ -69,7 +69,13 @@ class ExportView(AsideView):
     default="-",
     help="Default: - (standard output).",
 )
-@click.option("--product", "products", metavar="NAME", multiple=True, help="Only this product. Repeatable.")
+@click.option(
+    "--product",
+    "products",
+    metavar="NAME",
+    multiple=True,
+    help="Only this product, with those that are counted as it. Repeatable.",
+)
 @site_option
 @click.option("--day-from", metavar="DAY", help="Only those written on this day or later: 2026-05-01.")
 @click.option("--day-to", metavar="DAY", help="Only those written on this day or earlier.")

@@ -51,8 +51,8 @@ from splitter.lexicon import is_brand
 from tasks.store.content.numbered_imports import ImportKind
 
 _FIELDS = (
-    "name category complaints complaints_before change share trend keywords aliases priority recrawl_every_s "
-    "recrawl_cron is_paused pages reviews coverage found_by fewer_words id"
+    "name counted_as category complaints complaints_before change share trend keywords aliases priority "
+    "recrawl_every_s recrawl_cron is_paused pages reviews coverage found_by fewer_words id"
 )
 _GROUP_FIELDS = "name products complaints complaints_before change share trend"
 _LEAST = "id fewer_words found_by aliases recrawl_every_s recrawl_cron priority pages"
@@ -261,12 +261,15 @@ def _(view: ProductsView) -> Iterator[Part]:
 
 
 class _Drawn:
-    """A row for people: its trend drawn as bars, its change as a percentage."""
+    """A row for people: its trend drawn as bars, its change as a percentage; no figures if another product has them."""
 
     def __init__(self, row: FigureRow) -> None:
         self._row = row
         self.trend = draw_trend(row.trend)
         self.change = "" if row.change is None else f"{row.change:+.0%}"
+        if getattr(row, "counted_as", None) is not None:
+            self.complaints = self.complaints_before = None
+            self.trend = ""
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._row, name)

@@ -63,7 +63,7 @@ def remove(app: App, names: tuple[str, ...], delete_reviews: bool, yes: bool, dr
     """Stop collecting products. Stored reviews stay and can be exported as before.
 
     Their subtasks are cancelled. `product add NAME` starts to collect one again. If a NAME is unknown, none
-    is removed.
+    is removed. Products that are counted as a NAME (`product edit --counted-as`) are counted on their own again.
 
     --delete-reviews deletes their reviews for good: texts, authors, titles of pages. The log of the work
     (addresses, times, counts) and pages that another product has stay. If a run is crawling them, pages
@@ -97,6 +97,8 @@ def _(view: RemovedView) -> Iterator[Part]:
                 n=one.cancelled,
             )
         yield f"{outcome}; {_describe_reviews(one, view.delete_reviews)}"
+        if one.counted_with:
+            yield translate("counted on their own again: {products}", products=", ".join(one.counted_with))
 
 
 def _describe_reviews(one: RemovedProduct, delete_reviews: bool) -> str:
@@ -159,6 +161,11 @@ def _ask(found: Sequence[RemovedProduct], yes: bool) -> None:
     metavar="W,W",
     help="A review with one of these words does not count for the product; '' for none. They replace the present ones.",
 )
+@click.option(
+    "--counted-as",
+    metavar="PRODUCT",
+    help="Count its reviews as those of this other product, equal texts once; '' for a count of its own.",
+)
 @click.option("--priority", type=int, help="A higher number goes first.")
 @click.option("--pages", type=click.IntRange(1, MOST_PAGES), help="Result pages of each site.")
 @group_option
@@ -179,11 +186,15 @@ def edit(
     If keywords, aliases, sites, pages or the category change, a product is crawled again and its subtasks are
     cancelled; collected pages stay. With --where, products that are so already stay as they are.
 
+    --counted-as is for products that are one: two sizes, or one product under two names. They are crawled as
+    before. Lists, pages, reports, rises and alerts count them under the name of the other one.
+
     \b
     Examples:
       reviewloop product edit 雀巢怡养 --keywords 雀巢,怡养 --alias 雀巢中老年奶粉
       reviewloop product edit 特仑苏 --priority 5 --recrawl never
       reviewloop product edit 光明牛奶 --exclude-words 奶粉,罐
+      reviewloop product edit 特仑苏250ml 特仑苏1L --counted-as 特仑苏
       reviewloop product edit 海底捞 --name 海底捞火锅 --category restaurant
       reviewloop product edit 特仑苏 --group complaints --site zhihu.com --pages 3
       reviewloop product edit --where category=unknown --category appliance --dry-run
@@ -201,7 +212,7 @@ def edit(
     if wanted == BulkEdit():
         raise InputError(
             "say what to change: --name, --category, --keywords, --add-keyword, --drop-keyword, --alias, "
-            "--exclude-words, --priority, --pages, --group, --site, --all-sites or --recrawl"
+            "--exclude-words, --counted-as, --priority, --pages, --group, --site, --all-sites or --recrawl"
         )
     if len(names) == 1 and not dry_run and wanted == BulkEdit(change=wanted.change):
         return product_actions.edit(app.store, names[0], wanted.change, app.who)
@@ -226,6 +237,8 @@ def _(view: ChangedProduct) -> Iterator[Part]:
         )
     else:
         yield translate("{name}: changed", name=view.name)
+    if view.counted_as is not None:
+        yield translate("{name} is counted as {product}.", name=view.name, product=view.counted_as)
 
 
 @text.register
@@ -268,6 +281,7 @@ def _read_change(catalog: Catalog, names: Sequence[str], options: Mapping[str, A
         sites=sites,
         all_sites=options["all_sites"],
         excluded_words=_read_excluded(options["exclude_words"]),
+        counted_as=options["counted_as"],
     )
 
 

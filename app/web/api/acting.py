@@ -154,7 +154,8 @@ class ProductChange(_Strict):
     """Changes to a product. Missing fields and null leave the value as it is.
 
     A new category, new keywords or aliases cancel its subtasks, and it is crawled again. An empty list of keywords
-    restores those of its name. `recrawl` is a period such as 7d or 12h, or never.
+    restores those of its name. `counted_as` is the name of another product under which its reviews are
+    counted; an empty name gives it its own count. `recrawl` is a period such as 7d or 12h, or never.
     """
 
     name: _Name | None = None
@@ -162,6 +163,7 @@ class ProductChange(_Strict):
     keywords: Annotated[list[_Name], Field(max_length=20)] | None = None
     aliases: Annotated[list[_Name], Field(max_length=20)] | None = None
     excluded_words: Annotated[list[_Name], Field(max_length=100)] | None = None
+    counted_as: Annotated[str, Field(max_length=200, pattern=r"^[^\x00]*$")] | None = None
     priority: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] | None = None
     recrawl: Annotated[str, Field(pattern=r"^(never|[1-9][0-9]{0,3}[mhdw])$")] | None = None
 
@@ -175,6 +177,7 @@ def edit(page: Here, number: ProductId, wanted: ProductChange) -> ChangedProduct
         keywords=None if wanted.keywords is None else tuple(wanted.keywords),
         aliases=None if wanted.aliases is None else tuple(wanted.aliases),
         excluded_words=None if wanted.excluded_words is None else tuple(wanted.excluded_words),
+        counted_as=None if wanted.counted_as is None else wanted.counted_as.strip(),
         priority=wanted.priority,
         recrawl_every=None if wanted.recrawl is None else period_or_never(wanted.recrawl),
     )

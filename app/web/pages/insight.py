@@ -27,7 +27,7 @@ from app.web.base.query import ProductId, RecentPeriod, Text, check_site
 from app.web.base.rendering import link
 from app.web.pages.products import name_of
 from splitter.catalog.names import WITHOUT_THEMES
-from tasks.store.queries.products import get_category, get_name
+from tasks.store.queries.products import get_category, get_counted_as, get_name, list_counted_with
 from tasks.store.queries.themes import NewestReview, day_of_number, list_newest
 
 router = APIRouter()
@@ -37,12 +37,18 @@ router = APIRouter()
 def show_product(
     page: Here, number: ProductId, period: RecentPeriod, site: Text = "", theme: Text = ""
 ) -> Response:
-    """Show the complaints in a period, at all sites or one, about all themes or one."""
+    """Show the complaints in a period, at all sites or one, about all themes or one.
+
+    The page of a product that is counted as another one leads to that one.
+    """
     groups = {site: one.group for site, one in page.context.catalog.sites.items()}
     with page.context.store.read() as tx:
         check_site(tx, page.context.catalog, site)
         name, category = get_name(tx, number), get_category(tx, number)
+        main, counted_with = get_counted_as(tx, number), list_counted_with(tx, number)
         today = local_time(tx.now).date()
+    if main is not None:
+        return page.html("counted_as.html", number=number, name=name, main=main, period=period)
     choice = Choice(period.find(today), site, find_theme(theme) if theme else "")
     view = page.context.read(
         ("insight", number, choice, today), lambda tx: read_product(tx, (number, name), choice, today, groups)
@@ -57,6 +63,7 @@ def show_product(
         number=number,
         name=name,
         category=category,
+        counted_with=counted_with,
         is_read=category not in WITHOUT_THEMES,
         view=view,
         findings=list_findings(view),

@@ -30,16 +30,16 @@ def show_phrases(page: Here, number: ProductId, period: RecentPeriod) -> Respons
     name = name_of(page, number)
     with page.context.store.read() as tx:
         today = local_time(tx.now).date()
-        category = products.find(tx, name).category
+        product = products.find_counted(tx, name)
     days = period.find(today)
     view = page.context.read(("phrases", number, days, today), lambda tx: list_new_phrases(tx, [name], days))
     return page.html(
         "phrases.html",
-        number=number,
-        name=name,
+        number=product.id,
+        name=product.name,
         view=view,
         period=period,
-        themes=list_theme_names(category),
+        themes=list_theme_names(product.category),
         file=page.context.settings.themes_file,
     )
 

@@ -132,6 +132,7 @@ class BulkForm(ProductFilter):
         everything: "yes" for all that fit the filter.
         to_category, to_priority: new category and priority; empty leaves them as they are.
         to_sites: a group of sites, or "all"; empty leaves the sites as they are.
+        to_counted_as: name of another product; empty leaves their counts as they are.
         add, drop: keywords to add and to remove.
     """
 
@@ -140,6 +141,7 @@ class BulkForm(ProductFilter):
     to_category: Category | Literal[""] = ""
     to_priority: Annotated[int, Field(ge=-MOST_PRIORITY, le=MOST_PRIORITY)] | Literal[""] = ""
     to_sites: Group | Literal["all", ""] = ""
+    to_counted_as: Annotated[str, Field(max_length=200)] = ""
     add: Annotated[str, Field(max_length=1000)] = ""
     drop: Annotated[str, Field(max_length=1000)] = ""
 
@@ -154,12 +156,13 @@ class BulkForm(ProductFilter):
             priority=self.to_priority if isinstance(self.to_priority, int) else None,
             sites=sites if is_group else None,
             all_sites=self.to_sites == "all",
+            counted_as=self.to_counted_as.strip() or None,
         )
         edit = BulkEdit(
             change=change, add_keywords=split_words(self.add), drop_keywords=split_words(self.drop)
         )
         if edit == BulkEdit():
-            raise InputError("Say what to change: category, sites, priority or keywords.")
+            raise InputError("Say what to change: category, sites, priority, counted as, or keywords.")
         return edit
 
 
@@ -232,6 +235,8 @@ def edit(
     aliases_shown: Annotated[str, Form(max_length=4000)] = "",
     excluded: Annotated[str, Form(max_length=4000)] = "",
     excluded_shown: Annotated[str, Form(max_length=4000)] = "",
+    counted_as: Annotated[str, Form(max_length=200)] = "",
+    counted_as_shown: Annotated[str, Form(max_length=200)] = "",
     priority: Annotated[int, Form(ge=-1_000_000, le=1_000_000)] = 0,
     priority_shown: Annotated[int, Form()] = 0,
     recrawl: Annotated[str, Form(max_length=10)] = "",
@@ -244,6 +249,7 @@ def edit(
         keywords=None if keywords == keywords_shown else split_words(keywords),
         aliases=None if aliases == aliases_shown else split_list(aliases),
         excluded_words=None if excluded == excluded_shown else split_list(excluded),
+        counted_as=None if counted_as == counted_as_shown else counted_as.strip(),
         priority=None if priority == priority_shown else priority,
         recrawl_every=None if recrawl == recrawl_shown else period_or_never(recrawl),
     )

@@ -2,8 +2,9 @@
 
 Both tables follow from `reviews` and `page_products`, and change with them in the same transaction. They are narrow and
 clustered by product, so that a query that counts reads no text. Of equal texts (`reviews.same_as`), a product has
-only the first one. Themes are those of buyers. A person's correction wins over voice and themes; a review that does
-not count for a product (`corrections.left_out`) has the voice `LEFT_OUT` there, and no themes.
+only the first one. Reviews of a product that is counted as another one (`products.counted_as`) are rows of that one.
+Themes are those of buyers. A person's correction wins over voice and themes; a review that does not count for a
+product (`corrections.left_out`) has the voice `LEFT_OUT` there, and no themes.
 
 After an upgrade, the sweep `counts` adds the rows of older reviews (`fill`).
 """
@@ -84,16 +85,20 @@ IS_SHOWN = f"l.verdict = '{Verdict.REVIEW}' AND r.refused IS NULL"
 IS_FIRST = f"""
     (r.same_as IS NULL OR NOT EXISTS (
         SELECT 1 FROM reviews e JOIN page_products k ON k.page_id = e.page_id AND k.verdict = '{Verdict.REVIEW}'
-        LEFT JOIN corrections d ON d.id = e.correction_id
-        WHERE k.product_id = l.product_id AND e.refused IS NULL AND +e.id < r.id
+        JOIN products o ON o.id = k.product_id LEFT JOIN corrections d ON d.id = e.correction_id
+        WHERE coalesce(o.counted_as, o.id) = coalesce(p.counted_as, p.id) AND e.refused IS NULL AND +e.id < r.id
             AND (e.id = r.same_as OR e.same_as = r.same_as)
-            AND ({left_out("e", "d")} IS NULL) = ({left_out()} IS NULL)
+            AND ({left_out("e", "d", "k.product_id")} IS NULL) = ({left_out()} IS NULL)
     ))
 """
 IS_BUYERS = f"coalesce({VOICE}, '') IN ('{Voice.COMPLAINT}', '{Voice.PRAISE}')"
 IS_COUNTED = f"{left_out()} IS NULL"
 QUOTED = "coalesce(m.value, t.value)"
 """The theme of a review with its clause: of a person's theme the model's one, if the model found it as well."""
+_COUNTED_PRODUCT = "coalesce(p.counted_as, p.id)"
+_LINKED = f"""
+    reviews r JOIN page_products l ON l.page_id = r.page_id JOIN products p ON p.id = l.product_id {JOIN}
+"""
 _COUNTED_VOICE = f"CASE WHEN {left_out()} IS NULL THEN coalesce({VOICE}, '') ELSE '{LEFT_OUT}' END"
 
 
@@ -110,8 +115,8 @@ def select_days(*, sqlite: bool) -> str:
     """
     day = _DIALECTS[sqlite].day
     return f"""
-        SELECT l.product_id, {day} AS day, r.site, {_COUNTED_VOICE} AS voice, r.id AS review_id
-        FROM reviews r JOIN page_products l ON l.page_id = r.page_id {JOIN}
+        SELECT {_COUNTED_PRODUCT} AS product_id, {day} AS day, r.site, {_COUNTED_VOICE} AS voice, r.id AS review_id
+        FROM {_LINKED}
     """
 
 
@@ -119,10 +124,10 @@ def select_themes(*, sqlite: bool) -> str:
     """Return the query for the rows that `review_themes` may have, see `select_days`."""
     dialect = _DIALECTS[sqlite]
     return f"""
-        SELECT l.product_id, t.value ->> 0 AS theme, {dialect.day} AS day, r.site, r.id AS review_id,
-            CAST({QUOTED} ->> 2 AS integer) AS quote_from, CAST({QUOTED} ->> 3 AS integer) AS quote_to,
-            {dialect.sentiment} AS sentiment
-        FROM reviews r JOIN page_products l ON l.page_id = r.page_id {JOIN} JOIN {dialect.themes}
+        SELECT {_COUNTED_PRODUCT} AS product_id, t.value ->> 0 AS theme, {dialect.day} AS day, r.site,
+            r.id AS review_id, CAST({QUOTED} ->> 2 AS integer) AS quote_from,
+            CAST({QUOTED} ->> 3 AS integer) AS quote_to, {dialect.sentiment} AS sentiment
+        FROM {_LINKED} JOIN {dialect.themes}
     """
 
 
@@ -209,12 +214,21 @@ def _parts(numbers: Sequence[int]) -> list[Sequence[int]]:
 
 
 @contextmanager
-def recount_product(tx: Transaction, product_id: int) -> Iterator[None]:
-    """Take out the rows of a product whose links change within the context, and add them again at its end."""
-    for table in ("review_days", "review_themes"):
-        tx.later(f"DELETE FROM {table} WHERE product_id = :product", product=product_id)
-    yield
-    _add(tx, "l.product_id = :product", product=product_id)
+def recount_products(tx: Transaction, product_ids: Collection[int]) -> Iterator[None]:
+    """Count the reviews of products again, as `recount` does. Until the end, no other transaction stores any."""
+    tx.later("SELECT id FROM products WHERE id IN :ids ORDER BY id FOR UPDATE", ids=product_ids)
+    tx.later(_LOCK_PAGES, ids=product_ids)
+    with recount(tx, reviews=[number for (number,) in tx.rows(_REVIEWS_OF, ids=product_ids)]):
+        yield
+
+
+_LOCK_PAGES = """
+    SELECT id FROM pages WHERE id IN (SELECT page_id FROM page_products WHERE product_id IN :ids) ORDER BY id
+    FOR NO KEY UPDATE
+"""
+_REVIEWS_OF = """
+    SELECT r.id FROM page_products l JOIN reviews r ON r.page_id = l.page_id WHERE l.product_id IN :ids
+"""
 
 
 # --- older reviews, after an upgrade -------------------------------------------------------------------------

@@ -242,7 +242,8 @@ _OTHERS = """
 _FACTS = f"""
     SELECT p.id, p.name, i.every_s, i.before, {products.CRAWLED} AS is_crawled, p.edited_at IS NOT NULL
         OR EXISTS (SELECT 1 FROM correction_products n WHERE n.product_id = p.id)
-        OR EXISTS (SELECT 1 FROM excluded_words w WHERE w.product_id = p.id) AS edited, (
+        OR EXISTS (SELECT 1 FROM excluded_words w WHERE w.product_id = p.id)
+        OR EXISTS (SELECT 1 FROM products v WHERE v.counted_as = p.id) AS edited, (
         SELECT count(*) FROM page_products l JOIN pages g ON g.id = l.page_id
         WHERE l.product_id = p.id AND g.source IS NULL
     ) AS pages, EXISTS (

@@ -17,8 +17,9 @@ from tasks.domain.reasons import Explanation, Reason, because
 from tasks.domain.recurrence import Recurrence
 from tasks.domain.states import State
 from tasks.domain.verdicts import Verdict
+from tasks.store.content import numbered_imports
 from tasks.store.content.corrections import list_excluded_words, store_excluded_words
-from tasks.store.content.counted_reviews import recount_product
+from tasks.store.content.counted_reviews import recount_products
 from tasks.store.content.review_removal import restore_links
 from tasks.store.queue import attempts, schedules
 from tasks.store.sql.transaction import Transaction
@@ -64,6 +65,8 @@ class Product:
         open: number of its subtasks that are not settled.
         reviews: number of reviews on its pages.
         excluded_words: a review with one of them does not count for it.
+        counted_as: name of the product under which its reviews are counted; `None`: its own.
+        counted_with: names of the products that are counted as it.
     """
 
     id: int
@@ -75,7 +78,9 @@ class Product:
     sites: tuple[str, ...] | None
     open: int
     reviews: int
+    counted_as: str | None = None
     excluded_words: tuple[str, ...] = ()
+    counted_with: tuple[str, ...] = ()
 
     @property
     def is_crawled(self) -> bool:
@@ -97,6 +102,7 @@ class ProductEdit:
         sites: only these.
         all_sites: those of the catalog, whichever it has.
         excluded_words: a review with one of them does not count for the product; all of them.
+        counted_as: name of another product under which its reviews are counted; empty, or its own: its own.
     """
 
     name: str | None = None
@@ -109,6 +115,7 @@ class ProductEdit:
     sites: Sequence[str] | None = None
     all_sites: bool = False
     excluded_words: tuple[str, ...] | None = None
+    counted_as: str | None = None
 
     @property
     def begins_again(self) -> bool:
@@ -178,7 +185,14 @@ def find(tx: Transaction, name: str) -> Product:
     product = tx.record(Product, _FIND, name=name, key=name_key(name), settled=SETTLED)
     if product is None:
         raise unknown_product(tx, name)
-    return replace(product, excluded_words=list_excluded_words(tx, product.id))
+    counted_with = tuple(name for (name,) in tx.rows(_COUNTED_WITH, id=product.id))
+    return replace(product, excluded_words=list_excluded_words(tx, product.id), counted_with=counted_with)
+
+
+def find_counted(tx: Transaction, name: str) -> Product:
+    """Return the product under which the reviews of a product are counted: another one, or itself. Raises as `find`."""
+    product = find(tx, name)
+    return product if product.counted_as is None else find(tx, product.counted_as)
 
 
 def has_number(tx: Transaction, number: int) -> bool:
@@ -191,16 +205,18 @@ _OPEN = (
 )
 _FIND = f"""
     SELECT id, name, keywords, aliases, category, priority, sites,
+        (SELECT m.name FROM products m WHERE m.id = products.counted_as) AS counted_as,
         (SELECT count(*) {_OPEN.format("products.id")}) AS open, (
         SELECT count(*) FROM page_products l JOIN reviews r ON r.page_id = l.page_id AND r.refused IS NULL
         WHERE l.product_id = products.id AND l.verdict = '{Verdict.REVIEW}'
     ) AS reviews
     FROM products WHERE name_key = :key ORDER BY name <> :name, id LIMIT 1
 """
+_COUNTED_WITH = "SELECT name FROM products WHERE counted_as = :id ORDER BY id"
 
 
 def remove(tx: Transaction, name: str) -> Product:
-    """Stop crawling a product, and cancel its work. Its pages and reviews stay.
+    """Stop crawling a product, and cancel its work. Its pages and reviews stay; those counted as it count on their own.
 
     Returns:
         Its work and reviews before that.
@@ -212,6 +228,8 @@ def remove(tx: Transaction, name: str) -> Product:
     end_work(tx, was.id, because(Reason.PRODUCT_REMOVED))
     schedules.recrawl(tx, was.id, None, tx.now)
     tx.run("UPDATE products SET sites = '[]' WHERE id = :id", id=was.id)
+    if was.counted_with:
+        _set_counted_as(tx, [product_id for (product_id,) in tx.rows(_FOLLOWERS, id=was.id)], None)
     return was
 
 
@@ -242,8 +260,10 @@ def edit(tx: Transaction, name: str, change: ProductEdit, again: NewProduct | No
     if change != ProductEdit():
         tx.update("products", ("id",), [{"id": product_id, "edited_at": tx.now, **given}])
     if change.excluded_words is not None:
-        with recount_product(tx, product_id):
+        with recount_products(tx, [product_id]):
             store_excluded_words(tx, product_id, change.excluded_words)
+    if change.counted_as is not None:
+        _count_as(tx, product_id, change.counted_as)
     if change.sites is not None or change.all_sites:
         restore_links(tx, product_id)
     if change.priority is not None:
@@ -261,6 +281,30 @@ def edit(tx: Transaction, name: str, change: ProductEdit, again: NewProduct | No
 
 _LAST_ROUND = "SELECT max(created_at) FROM virtual_tasks WHERE product_id = :id"
 _SAME_NAME = "SELECT name FROM products WHERE name_key = :key AND id <> :id LIMIT 1"
+
+
+def _count_as(tx: Transaction, product_id: int, name: str) -> None:
+    """Count a product, with those counted as it, as another one; with no name or its own, as itself alone."""
+    numbered_imports.wait_turn(tx)  # an undo may delete the other product
+    other = find(tx, name) if name else None
+    if other is None or other.id == product_id:
+        _set_counted_as(tx, [product_id], None)
+        return
+    main_id = find_counted(tx, name).id
+    if main_id == product_id:
+        raise InputError(
+            "{other} is counted as this product itself; give {other} its own count first", other=other.name
+        )
+    followers = [number for (number,) in tx.rows(_FOLLOWERS, id=product_id)]
+    _set_counted_as(tx, [product_id, *followers], main_id)
+
+
+def _set_counted_as(tx: Transaction, product_ids: Collection[int], main_id: int | None) -> None:
+    with recount_products(tx, product_ids):
+        tx.later("UPDATE products SET counted_as = :main WHERE id IN :ids", main=main_id, ids=product_ids)
+
+
+_FOLLOWERS = "SELECT id FROM products WHERE counted_as = :id ORDER BY id"
 
 
 def end_work(tx: Transaction, product_id: int, why: Explanation) -> int:

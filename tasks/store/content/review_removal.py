@@ -34,7 +34,7 @@ class Removed(NamedTuple):
 def remove_reviews(tx: Transaction, product_id: int) -> Removed:
     """Delete what was collected of a product, after its work was cancelled."""
     deleted, kept = tx.rows(_COUNT, product=product_id)[0]
-    with counted_reviews.recount_product(tx, product_id):
+    with counted_reviews.recount_products(tx, [product_id]):
         for statement in _detach(_DOOMED):
             tx.later(statement, product=product_id)
         alone = [one for (one,) in tx.rows(_alone(_DOOMED), product=product_id)]
@@ -137,10 +137,14 @@ def delete_reviews(tx: Transaction, review_ids: Collection[int]) -> list[int]:
 
 def restore_links(tx: Transaction, product_id: int) -> None:
     """Give a product that is crawled again the pages that others kept. Emptied ones are read when they are found."""
-    with counted_reviews.recount_product(tx, product_id):
-        tx.later(_RESTORE_LINKS, product=product_id, serial=next_serial(tx))
+    if tx.value(_HAS_REMOVED, product=product_id) is not None:
+        with counted_reviews.recount_products(tx, [product_id]):
+            tx.later(_RESTORE_LINKS, product=product_id, serial=next_serial(tx))
 
 
+_HAS_REMOVED = (
+    f"SELECT 1 FROM page_products WHERE product_id = :product AND verdict = '{Verdict.REMOVED}' LIMIT 1"
+)
 _RESTORE_LINKS = f"""
     UPDATE page_products SET verdict = '{Verdict.REVIEW}', serial = :serial
     WHERE product_id = :product AND verdict = '{Verdict.REMOVED}'

@@ -29,10 +29,14 @@ class ProductRow:
         category: of `splitter.catalog.names.Category`; None: unknown.
         recrawl_every_s, recrawl_cron: when it is crawled again: by an interval or by a cron expression.
         looked_for: False: at no site; it was removed, or came by an import.
+        counted_as: name of the product under which its reviews are counted; None: its own.
+        counted_as_id: number of that product.
     """
 
     id: int
     name: str
+    counted_as: str | None
+    counted_as_id: int | None
     category: str | None
     keywords: tuple[str, ...]
     aliases: tuple[str, ...]
@@ -62,6 +66,28 @@ def get_category(tx: Transaction, number: int) -> str | None:
     return category
 
 
+class NumberedName(NamedTuple):
+    """A product by its number and its name."""
+
+    id: int
+    name: str
+
+
+def get_counted_as(tx: Transaction, number: int) -> NumberedName | None:
+    """Return the product under which the reviews of a product are counted; `None` if they are counted as its own."""
+    return tx.record(NumberedName, _COUNTED_AS, id=number)
+
+
+def list_counted_with(tx: Transaction, number: int) -> list[NumberedName]:
+    """Return the products that are counted as this one."""
+    return tx.records(
+        NumberedName, "SELECT id, name FROM products WHERE counted_as = :id ORDER BY id", id=number
+    )
+
+
+_COUNTED_AS = "SELECT m.id, m.name FROM products p JOIN products m ON m.id = p.counted_as WHERE p.id = :id"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProductSettings:
     """A product as a person chooses it among many.
@@ -70,6 +96,7 @@ class ProductSettings:
         sites: only these; `None`: all of its category; empty: it is not crawled.
         own_keywords: keywords that a person set; empty if the splitter decided.
         keywords: its AND keywords, of its last round.
+        counted_as: name of the product under which its reviews are counted; `None`: its own.
     """
 
     id: int
@@ -79,6 +106,7 @@ class ProductSettings:
     sites: tuple[str, ...] | None
     own_keywords: tuple[str, ...]
     keywords: tuple[str, ...]
+    counted_as: str | None = None
 
 
 class ProductKey(NamedTuple):
@@ -107,8 +135,9 @@ _LAST_KEYWORDS = (
     "(SELECT keywords FROM virtual_tasks v WHERE v.product_id = p.id ORDER BY v.round DESC LIMIT 1)"
 )
 _SETTINGS = f"""
-    SELECT p.id, p.name, p.category, p.priority, p.sites, p.keywords AS own_keywords, {_LAST_KEYWORDS} AS keywords
-    FROM products p
+    SELECT p.id, p.name, p.category, p.priority, p.sites, p.keywords AS own_keywords, {_LAST_KEYWORDS} AS keywords,
+        m.name AS counted_as
+    FROM products p LEFT JOIN products m ON m.id = p.counted_as
     WHERE :number IS NULL OR p.id IN (SELECT product_id FROM import_products WHERE import_id = :number)
     ORDER BY p.id
 """
@@ -136,12 +165,13 @@ def _select_products(condition: str) -> str:
         WHERE l.product_id IN (SELECT id FROM chosen) AND l.verdict <> '{Verdict.REMOVED}'
         GROUP BY l.product_id
     )
-    SELECT p.id, p.name, p.category, p.aliases, p.priority, p.created_at,
-        {_LAST_KEYWORDS} AS keywords,
+    SELECT p.id, p.name, m.name AS counted_as, p.counted_as AS counted_as_id, p.category, p.aliases, p.priority,
+        p.created_at, {_LAST_KEYWORDS} AS keywords,
         s.every_s AS recrawl_every_s, s.cron AS recrawl_cron, s.next_at AS next_crawl_at,
         coalesce(stored.pages, 0) AS pages, coalesce(stored.reviews, 0) AS reviews,
         p.sites IS NULL OR p.sites <> '[]' AS looked_for
     FROM chosen p LEFT JOIN stored ON stored.product_id = p.id LEFT JOIN schedules s ON s.product_id = p.id
+    LEFT JOIN products m ON m.id = p.counted_as
     ORDER BY p.id
 """
 

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, NamedTuple
 
+from tasks.domain.verdicts import Verdict
 from tasks.store.content.counted_reviews import LEFT_OUT, NO_DAY
 from tasks.store.queries import reviews
+from tasks.store.queries.products import get_counted_as
 from tasks.store.queries.queues import NOT_JUDGED
 from tasks.store.queries.reviews import HAS_WORD, LOOKED_AT, ReviewFilter
 from tasks.store.queries.themes import Period, day_of_number
@@ -48,7 +50,7 @@ def count_reviews(tx: Transaction, wanted: ReviewFilter) -> ReviewCounts:
 
     With words and neither product nor theme, only those among the newest 50,000 reviews, which a search looks at.
     """
-    asked, values = _write_asked(wanted)
+    asked, values = _write_asked(tx, wanted)
     statement = f"SELECT d.day, d.site, d.voice, count(*) AS n {asked} GROUP BY d.day, d.site, d.voice"
     counts = ReviewCounts()
     for day, site, voice, n in tx.records(_Counted, statement, **values):
@@ -75,7 +77,7 @@ def search_reviews(
     """
     if not _is_narrow(wanted):
         return reviews.search(tx, wanted, before=before, most=most)
-    asked, values = _write_asked(wanted)
+    asked, values = _write_asked(tx, wanted)
     end = int(tx.value("SELECT coalesce(max(id), 0) FROM reviews")) + 1
     top = end if before is None else min(before, end)
     statement = (
@@ -93,7 +95,7 @@ def _is_narrow(wanted: ReviewFilter) -> bool:
 
 
 _ASKED = {
-    "product": "d.product_id = :product",
+    "product": "p.id = (SELECT coalesce(counted_as, id) FROM products WHERE id = :product)",
     "sites": "d.site IN :sites",
     "voices": "d.voice IN :voices",
 }
@@ -102,8 +104,15 @@ _THEMES = """
         AND t.review_id = d.review_id AND t.sentiment = -1
 """
 
+_ON_ITS_PAGE = f"""
+    EXISTS (
+        SELECT 1 FROM page_products l
+        WHERE l.page_id = r.page_id AND l.product_id = :product AND l.verdict = '{Verdict.REVIEW}'
+    )
+"""
 
-def _write_asked(wanted: ReviewFilter) -> tuple[str, dict[str, Any]]:
+
+def _write_asked(tx: Transaction, wanted: ReviewFilter) -> tuple[str, dict[str, Any]]:
     """Return FROM and WHERE of the rows `d` of `review_days` that a filter asks for, and its values."""
     period = Period(wanted.day_from, wanted.day_to)
     values: dict[str, Any] = {"first": period.first, "last": period.last}
@@ -129,6 +138,9 @@ def _write_asked(wanted: ReviewFilter) -> tuple[str, dict[str, Any]]:
     if wanted.theme:
         values["theme"] = wanted.theme
         tables += _THEMES
-    if wanted.words or wanted.corrected:
+    is_part = wanted.product is not None and get_counted_as(tx, wanted.product) is not None
+    if is_part:
+        asked.append(_ON_ITS_PAGE)
+    if wanted.words or wanted.corrected or is_part:
         tables += " JOIN reviews r ON r.id = d.review_id"
     return f"FROM {tables} WHERE {' AND '.join(asked)}", values

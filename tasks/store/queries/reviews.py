@@ -67,6 +67,7 @@ class ReviewRow:
         corrected: what a person corrected: voice, themes, hidden, not_product, separated by blanks.
         corrected_by: the person who corrected it last; None if it was not corrected.
         corrected_at: when it was corrected last; None: never.
+        counted_as: name of the product under which it is counted: `product`, or the one that `product` is counted as.
     """
 
     product: str
@@ -102,11 +103,18 @@ class ReviewRow:
     corrected: str = ""
     corrected_by: str | None = None
     corrected_at: datetime | None = None
+    counted_as: str = ""
 
     @property
     def original(self) -> int | None:
         """Number of the review that this one repeats, word by word or nearly."""
         return self.near_of if self.same_as is None else self.same_as
+
+
+_IS_PRODUCT = ":product IN ({0}.id, {0}.counted_as)"
+_HAS_NAME = """
+    (p.name IN :products OR p.counted_as IN (SELECT m.id FROM products m WHERE m.name IN :products))
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,8 +125,8 @@ class ReviewFilter:
 
     Attributes:
         words: each is somewhere in title or body, whatever its case.
-        product: number of the product.
-        products: exact names; one of them.
+        product: number of the product; it matches as well those that are counted as it.
+        products: exact names; one of them, or counted as one of them.
         sites: one of them.
         since: collected at this time or later.
         day_from, day_to: the first and the last of the days; reviews without a readable date are outside.
@@ -132,8 +140,8 @@ class ReviewFilter:
     """
 
     words: tuple[str, ...] = ()
-    product: Annotated[int | None, "p.id = :product"] = None
-    products: Annotated[tuple[str, ...], "p.name IN :products"] = ()
+    product: Annotated[int | None, _IS_PRODUCT.format("p")] = None
+    products: Annotated[tuple[str, ...], _HAS_NAME] = ()
     sites: Annotated[tuple[str, ...], "r.site IN :sites"] = ()
     since: Annotated[datetime | None, "r.collected_at >= :since"] = None
     day_from: Annotated[date | None, "r.day >= :day_from"] = None
@@ -173,8 +181,10 @@ _CORRECTED = """
         ) THEN 'not_product' ELSE '' END
     ) END
 """
-_COLUMNS = f"""coalesce(p.name, '') AS product, r.site, r.url, g.title AS page_title, r.title, r.body, r.author,
-    r.published_at, r.day, r.has_clock, r.date_text, r.rating, r.collected_at, r.node,
+_COLUMNS = f"""coalesce(p.name, '') AS product,
+    coalesce((SELECT m.name FROM products m WHERE m.id = p.counted_as), p.name, '') AS counted_as,
+    r.site, r.url, g.title AS page_title, r.title, r.body, r.author, r.published_at, r.day, r.has_clock,
+    r.date_text, r.rating, r.collected_at, r.node,
     r.attempt_id AS attempt, r.same_as, x.original_id AS near_of, x.similarity, r.id AS review, g.source,
     g.confidence, r.variant, {VOICE} AS voice,
     CASE WHEN c.voice IS NULL THEN r.voice_probability END AS voice_probability, r.sentiment,
@@ -209,7 +219,7 @@ def _is_first_product(*, counted: bool) -> str:
 def _has_theme(*, sqlite: bool) -> str:
     return f"""EXISTS (
         SELECT 1 FROM review_themes t
-        WHERE t.product_id = l.product_id AND t.theme = :theme AND t.day = {write_day(sqlite=sqlite)}
+        WHERE t.product_id = coalesce(p.counted_as, p.id) AND t.theme = :theme AND t.day = {write_day(sqlite=sqlite)}
             AND t.site = r.site AND t.review_id = r.id AND t.sentiment = -1
     )"""
 
@@ -312,11 +322,24 @@ def search(tx: Transaction, wanted: ReviewFilter, *, before: int | None = None, 
     return Search(found, top, begin - top)
 
 
+_IS_FIRST_OF_PRODUCT = f"""
+    {_IS_PRODUCT.format("p")} AND NOT EXISTS (
+        SELECT 1 FROM page_products e JOIN products f ON f.id = e.product_id
+        WHERE e.page_id = r.page_id AND e.verdict = '{Verdict.REVIEW}' AND e.product_id < l.product_id
+            AND {_IS_PRODUCT.format("f")}
+    )
+"""
+
+
 def get_rows(tx: Transaction, numbers: Collection[int], product_id: int | None) -> list[ReviewRow]:
-    """Return reviews by number, the highest first, each once: under this product, or under its first one."""
+    """Return reviews by number, the highest first, each once: under this product or one that is counted as it.
+
+    Args:
+        product_id: `None`: under the first product of each.
+    """
     if not numbers:
         return []
-    whose = "p.id = :product" if product_id is not None else _is_first_product(counted=False)
+    whose = _is_first_product(counted=False) if product_id is None else _IS_FIRST_OF_PRODUCT
     given = {"numbers": numbers, "product": product_id}
     return tx.records(
         ReviewRow, f"{_select(tx)} WHERE r.id IN :numbers AND {whose} ORDER BY r.id DESC", **given

@@ -411,9 +411,15 @@ def _write_delays(day: str) -> str:
     """Return the statement, given the number of the day of a time as the database writes it."""
     seen, begun = day.format("r.collected_at"), day.format("b.at")
     return f"""
-    WITH begun AS (
+    WITH first AS (
         SELECT l.product_id, g.site, min(l.linked_at) AS at FROM page_products l JOIN pages g ON g.id = l.page_id
-        WHERE l.product_id IN :products GROUP BY l.product_id, g.site
+        WHERE l.product_id IN (
+            SELECT id FROM products WHERE id IN :products
+            UNION ALL SELECT id FROM products WHERE counted_as IN :products
+        ) GROUP BY l.product_id, g.site
+    ), begun AS (
+        SELECT coalesce(p.counted_as, p.id) AS product_id, f.site, max(f.at) AS at
+        FROM first f JOIN products p ON p.id = f.product_id GROUP BY coalesce(p.counted_as, p.id), f.site
     )
     SELECT d.product_id, d.site, d.day, {seen} - d.day AS delay, count(*) AS n
     FROM begun b JOIN review_days d ON d.product_id = b.product_id AND d.site = b.site

@@ -123,6 +123,8 @@ products = _table(
     # splitter.normalize.name_key; versions before 0.10.0 took names that differ by case for two products.
     Column("name_key", Text, nullable=False, server_default=text("''"), index=True),
     _time("edited_at"),  # when a person changed it last; null: never
+    # The product under which its reviews are counted, itself counted as no other one; null: its own.
+    Column("counted_as", _Id, index=True),
 )
 
 excluded_words = _table(
@@ -588,7 +590,7 @@ correction_products = _table(
 # What people count, clustered by its first columns (tasks.store.content.counted_reviews).
 review_days = _table(
     "review_days",
-    _number("product_id"),
+    _number("product_id"),  # the one that counts: products.counted_as, if the page's own product has it
     _day(),  # from 1970-01-01 on; -1: its date could not be read
     _name("site", 255),
     _name("voice", 10),  # empty: not judged; left_out: it does not count for the product

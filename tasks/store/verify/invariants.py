@@ -176,6 +176,11 @@ SELECT w.product_id, w.word
 FROM excluded_words w LEFT JOIN products o ON o.id = w.product_id
 WHEN o.id IS NULL THEN 'lost: {word} must not occur for product {product_id}, which is gone'
 
+SELECT v.id, v.counted_as
+FROM products v LEFT JOIN products m ON m.id = v.counted_as
+WHEN v.counted_as IS NOT NULL AND (m.id IS NULL OR m.id = v.id OR m.counted_as IS NOT NULL)
+THEN 'links: product {id} is counted as {counted_as}, which is gone, is itself, or is counted as another one'
+
 SELECT a.product_id, a.theme
 FROM archived_themes a LEFT JOIN products o ON o.id = a.product_id
 WHEN o.id IS NULL THEN 'lost: {theme} is archived for product {product_id}, which is gone'
