@@ -109,7 +109,7 @@ def read_clauses(texts: Sequence[str], category: str) -> Clauses:
     places, values, ends, text_of, found = [], [], [0], [], []
     for number, text in enumerate(texts):
         page = TextBatch([text[:MOST_READ]])
-        has = (terms.find(page.codes, page.runs, page.ends) > 0).astype(float)
+        has = (terms.find(page.codes, page.runs, page.clause_starts, page.ends) > 0).astype(float)
         used = [clause for clause, size in enumerate(page.sizes.tolist()) if size > 1] or [0]
         for clause in used:
             runs = page.runs[:, page.clause_starts[clause] : page.ends[clause] + 1] >> np.uint32(

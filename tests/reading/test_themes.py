@@ -353,7 +353,9 @@ def test_terms_are_found_where_looking_at_every_place_finds_them(text):
     cancels = ["很差..破", "漏漏"]
     entries = [ThemeEntry(zh="x", en="x", terms=(one,), **{"except": tuple(cancels)}) for one in terms]
     batch = TextBatch([text])
-    found = compile_terms(entries, denies=False).find(batch.codes, batch.runs, batch.ends)
+    found = compile_terms(entries, denies=False).find(
+        batch.codes, batch.runs, batch.clause_starts, batch.ends
+    )
     plain = text_of(batch.codes)
     for clause, (begin, end) in enumerate(zip(batch.clause_starts, batch.ends, strict=True)):
         part = plain[begin:end]

@@ -7,15 +7,16 @@
 - **read** (`--quotes`): clauses to read by eye, from texts that are not set apart.
 - **agreement**: F1 of the second marks of 150 texts against the first: what a reader reaches.
 - **written**: what a clone without the shared data has: the posts of `research/samples/voices/posts.tsv`.
-- **cost**: CPU of a page of 28 texts: of voices, and what themes add.
+- **cost**: CPU that themes add to the voices of a page of 28 texts, of complaints (`goods`) and of posts (`written`): if it is judged
+  alone, and if eight pages are judged together, as in a crawl.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import click
@@ -36,7 +37,6 @@ from tasks.domain.themes import Theme
 from tasks.reading.judge.reviews import judge_reviews
 from tasks.reading.judge.theme_file import CATEGORIES, ThemeFile, builtin_themes
 from tasks.reading.judge.themes import GOODS, ThemeReader, models
-from tasks.reading.judge.voice import voices_of
 
 _A_PAGE, _TIMES = 28, 300
 _WORST = 3
@@ -66,8 +66,7 @@ def run(shared: Path, smallest: bool, quotes: int = 0, of_themes: Sequence[str] 
             ratios |= more
             figures |= about
         ratios["agreement.f1"] = agreement(shared)
-        page = [one.text for one in texts if one.source == "goods_more"][:_A_PAGE]
-        ratios["goods_page_ms"] = _added_ms(page, smallest)
+        ratios |= _measure_cost("goods", [one.text for one in texts if one.source == "goods_more"], smallest)
         if quotes:
             wanted = of_themes or builtin_themes().goods
             figures["read"] = {theme: list_quotes(shared, theme, quotes) for theme in wanted}
@@ -75,7 +74,7 @@ def run(shared: Path, smallest: bool, quotes: int = 0, of_themes: Sequence[str] 
     ratios["quotes"] = round(
         sum(theme.quote_from < theme.quote_to for theme in written_themes) / max(len(written_themes), 1), 3
     )
-    ratios["written_page_ms"] = _added_ms(written[:: len(written) // _A_PAGE][:_A_PAGE], smallest)
+    ratios |= _measure_cost("written", written, smallest)
     return {"bench": "themes", "ratios": ratios, "figures": figures}
 
 
@@ -171,22 +170,30 @@ def _flags(found: Sequence[Any], names: Sequence[str]) -> Flags:
     return np.array([[name in themes for name in names] for themes in found])
 
 
-def _added_ms(texts: Sequence[str], smallest: bool) -> float:
-    """Return the milliseconds of CPU that themes add to the voices of a page."""
-    page = [_record(text) for text in texts]
+def _measure_cost(kind: str, texts: Sequence[str], smallest: bool) -> dict[str, float]:
+    """Return the milliseconds of CPU that themes add to the voices of a page, by name of the figure."""
     times = _TIMES // 10 if smallest else _TIMES
-    return round(_ms(lambda: judge_reviews(page), times) - _ms(lambda: voices_of(page), times), 4)
+    found = {}
+    for name, pages in (("page_ms", 1), ("page_of_eight_ms", 8)):
+        wanted = _A_PAGE * pages
+        sample = [_record(text) for text in texts[:: max(len(texts) // wanted, 1)][:wanted]]
+        sizes = [_A_PAGE] * (len(sample) // _A_PAGE)
+        sample = sample[: sum(sizes)]
+        with_themes = partial(judge_reviews, sample, pages=sizes)
+        without = partial(judge_reviews, sample, None, None, pages=sizes)
+        found[f"{kind}_{name}"] = round((_ms(with_themes, times) - _ms(without, times)) / len(sizes), 4)
+    return found
 
 
 def _ms(do: Callable[[], object], times: int) -> float:
-    """Return the median CPU time, after one call that is not counted."""
+    """Return the least CPU time, after one call that is not counted."""
     do()
     took = []
     for _ in range(times):
         begun = time.process_time()
         do()
         took.append(time.process_time() - begun)
-    return median(took) * 1_000
+    return min(took) * 1_000
 
 
 def _record(text: str) -> Review:

@@ -60,25 +60,30 @@ _BEHIND = re.compile(
 )
 
 
-def is_denied(plain: str, begin: int, term: tuple[int, int], end: int, *, is_negative: bool) -> bool:
-    """Return True if a clause denies a term.
+def is_denied_before(plain: str, begin: int, end: int, start: int, behind: int) -> bool:
+    """Return True if something before a term denies it.
 
     Args:
         plain: the characters as they are compared.
-        begin: of the clause.
-        term: begin and end of the term; of a term with two parts, of the second one.
-        end: of the clause.
-        is_negative: the term has a character of `OWN`.
+        begin, end: of the clause.
+        start: of the term; of a term with two parts, of the second one.
+        behind: the end of the term.
     """
-    start, behind = term
-    if _BEHIND.fullmatch(plain, behind, min(end, behind + REACH)):
-        return True
-    if is_negative or _BREAK.match(plain, start) or plain.find("才怪", behind, end) >= 0:
-        return False
-    if _BEFORE.search(plain, max(0, start - REACH), start) is None:
+    if _BEFORE.search(plain, max(0, start - REACH), start) is None or _BREAK.match(plain, start):
         return False
     first = max(begin, start - REACH)
     if _RHETORICAL.search(plain, first, start) or _DOUBLE.search(plain, first, start + 1):
         return False
     is_choice = plain.find("不是", first, start) >= 0 and _CHOICE.search(plain, behind, end) is not None
-    return not is_choice
+    return not is_choice and plain.find("才怪", behind, end) < 0
+
+
+def is_denied_behind(plain: str, behind: int, end: int) -> bool:
+    """Return True if something between a term and the end of its clause denies it.
+
+    Args:
+        plain: the characters as they are compared.
+        behind: the end of the term.
+        end: of the clause.
+    """
+    return _BEHIND.fullmatch(plain, behind, min(end, behind + REACH)) is not None

@@ -87,7 +87,7 @@ class Terms:
         keys: of these parts (`_Keys`); shape (2, terms).
         is_deniable: whether a clause can deny each term. It denies no exceptions, and no terms about cars and
             restaurants: a negation turns the sentiment round.
-        is_negative: whether each term has a character of `denials.OWN`.
+        is_deniable_before: whether a negation before each term can deny it: a term has no character of `denials.OWN`.
         themes: number of themes.
     """
 
@@ -102,10 +102,10 @@ class Terms:
     lengths: Places
     keys: Bits
     is_deniable: Flags
-    is_negative: Flags
+    is_deniable_before: Flags
     themes: int
 
-    def find(self, codes: Codes, runs: Codes, ends: Places) -> NDArray[np.int8]:
+    def find(self, codes: Codes, runs: Codes, begins: Places, ends: Places) -> NDArray[np.int8]:
         """Return 1 for clauses with a term of a theme, -1 for those that deny all its terms; shape (clauses, themes).
 
         Other clauses have 0, and those with an exception do not have 1.
@@ -113,18 +113,15 @@ class Terms:
         Args:
             codes: characters of texts that stand one after the other.
             runs: their hashes of `BITS` bits.
-            ends: places that end clauses, ascending; the last one is behind the texts.
+            begins, ends: of clauses, ascending.
         """
-        begins = np.zeros(len(ends), np.intp)
-        begins[1:] = ends[:-1] + 1
         hits = self._list_hits(codes, runs, begins, ends)
-        denied = self._list_denied(codes, begins, ends, hits)
+        is_denied = np.zeros(len(hits.numbers), np.bool_)
+        is_denied[self._list_denied(codes, begins, ends, hits)] = True
         keys = hits.clauses * (2 * self.themes) + self.columns.take(hits.numbers)
         found = np.zeros(len(ends) * 2 * self.themes, np.int8)
-        found[keys] = 1
-        if denied:
-            found[keys.take(denied)] = -1
-            found[np.delete(keys, denied)] = 1
+        found[keys] = -1
+        found[keys[~is_denied]] = 1
         themes, exceptions = found.reshape(len(ends), 2, self.themes).swapaxes(0, 1)
         said: NDArray[np.int8] = np.minimum(themes, exceptions == 0)
         return said
@@ -208,17 +205,24 @@ class Terms:
         start, end = begins.take(hits.clauses), ends.take(hits.clauses)
         follows = codes.take(start - 1, mode="clip") == ord(denials.ENUMERATES)
         first = np.maximum(hits.begins - denials.REACH, np.where(follows, 0, start))
-        before = (signs.take(hits.begins) > signs.take(first)) & ~self.is_negative.take(hits.numbers)
-        behind = (signs.take(end) > signs.take(hits.ends)) & _mark(denials.LAST).take(codes.take(end - 1))
-        doubtful = (self.is_deniable.take(hits.numbers) & (before | behind)).nonzero()[0]
+        before = signs.take(hits.begins) > signs.take(first)
+        before &= self.is_deniable_before.take(hits.numbers)
+        behind = signs.take(end) > signs.take(hits.ends)
+        behind &= _mark(denials.LAST).take(codes.take(end - 1)) & self.is_deniable.take(hits.numbers)
         plain = text_of(codes)
-        columns = (start, hits.begins, hits.ends, end, self.is_negative.take(hits.numbers))
-        rows = zip(doubtful.tolist(), *(column.take(doubtful).tolist() for column in columns), strict=True)
-        return [
+        doubtful = before.nonzero()[0]
+        columns = (doubtful, *(column.take(doubtful) for column in (start, end, hits.begins, hits.ends)))
+        denied = [
             row
-            for row, start_, term, behind_, end_, is_negative in rows
-            if denials.is_denied(plain, start_, (term, behind_), end_, is_negative=is_negative)
+            for row, *places in zip(*(column.tolist() for column in columns), strict=True)
+            if denials.is_denied_before(plain, *places)
         ]
+        denied += [
+            row
+            for row in behind.nonzero()[0].tolist()
+            if denials.is_denied_behind(plain, int(hits.ends[row]), int(end[row]))
+        ]
+        return denied
 
 
 class _Keys:
@@ -271,6 +275,8 @@ def compile_terms(themes: Collection[ThemeEntry], *, denies: bool) -> Terms:
     sets = np.zeros(1 << 16, np.uint64)
     sets[[*map(ord, bits)]] = list(bits.values())
     columns = np.array([term.column for term in terms], np.intp)
+    is_deniable = np.full(len(terms), denies) & (columns < len(themes))
+    is_negative = [not denials.OWN.isdisjoint(term.anchor + term.other) for term in terms]
     return Terms(
         terms=terms,
         group=group,
@@ -286,10 +292,8 @@ def compile_terms(themes: Collection[ThemeEntry], *, denies: bool) -> Terms:
         keys=np.array(
             [_key_parts([term.anchor for term in terms]), _key_parts([term.other for term in terms])]
         ),
-        is_deniable=np.full(len(terms), denies) & (columns < len(themes)),
-        is_negative=np.array(
-            [not denials.OWN.isdisjoint(term.anchor + term.other) for term in terms], np.bool_
-        ),
+        is_deniable=is_deniable,
+        is_deniable_before=is_deniable & ~np.array(is_negative, np.bool_),
         themes=len(themes),
     )
 

@@ -41,6 +41,7 @@ _MOOD = {CAR: 0.75, RESTAURANT: 0.4}
 """Mood of a clause from which it is praise, and below whose negative it is a complaint."""
 
 Floats = NDArray[np.float32]
+Places = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +106,8 @@ class ThemeReader:
         if not texts:
             return []
         batch = TextBatch([text[:MOST_READ] for text in texts])
-        clauses, numbers = self._choose_clauses(batch, doubt).nonzero()
-        keys, first = np.unique(batch.rows.take(clauses) * len(self._names) + numbers, return_index=True)
-        places = (keys // len(self._names), keys % len(self._names), *batch.quote(clauses.take(first)))
+        clauses, numbers = self._choose_clauses(batch, doubt)
+        places = (batch.rows.take(clauses), numbers, *batch.quote(clauses))
         quotes = list(zip(*(column.tolist() for column in places), strict=True))
         moods = self._judge_moods(batch.texts, quotes)
         themes: list[list[Theme]] = [[] for _ in texts]
@@ -117,25 +117,36 @@ class ThemeReader:
 
     def shows_theme(self, batch: TextBatch) -> NDArray[np.bool_]:
         """Return True for each clause that shows a theme."""
-        found = self._terms.find(batch.codes, batch.runs, batch.ends) > 0
+        found = self._terms.find(batch.codes, batch.runs, batch.clause_starts, batch.ends) > 0
         if self._model is not None:
             found = np.hstack([found, self._model.read(batch)[:, self._columns] >= 0])
         shows: NDArray[np.bool_] = np.logical_or.reduce(found, 1)
         return shows
 
-    def _choose_clauses(self, batch: TextBatch, doubt: Floats | None) -> NDArray[np.bool_]:
-        """Return the best clauses of each theme that a text has; shape (clauses, themes)."""
-        said = self._terms.find(batch.codes, batch.runs, batch.ends)
-        chosen: NDArray[np.bool_] = said > 0
-        if self._model is None:
-            return chosen
-        odds = self._model.read(batch)[:, self._columns]
-        odds[batch.sizes < _LEAST_CLAUSE] = -np.inf
-        odds += said[:, self._known] * self._model.of_term[self._columns]
-        best = np.maximum.reduceat(odds, batch.first)
-        np.maximum(best, 0 if doubt is None else doubt[:, None], out=best)
-        chosen[:, self._known] = odds >= best.take(batch.rows, 0)
-        return chosen
+    def _choose_clauses(self, batch: TextBatch, doubt: Floats | None) -> tuple[Places, Places]:
+        """Return the best clause of each theme that a text has, and the number of the theme; by text and theme."""
+        odds = self._sum_odds(batch)
+        least = np.zeros(len(batch.rows), np.float32) if doubt is None else doubt.take(batch.rows)
+        least[batch.sizes < _LEAST_CLAUSE] = np.inf
+        cells = (odds >= least[:, None]).ravel().nonzero()[0]
+        clauses, themes = np.divmod(cells, len(self._names))
+        keys = batch.rows.take(clauses) * len(self._names) + themes
+        order = np.lexsort((-odds.ravel().take(cells), keys))
+        keys = keys.take(order)
+        is_best = np.ones(len(keys), np.bool_)
+        is_best[1:] = keys[1:] != keys[:-1]
+        best = order[is_best]
+        return clauses.take(best), themes.take(best)
+
+    def _sum_odds(self, batch: TextBatch) -> Floats:
+        """Return the log odds of themes in each clause, by model and terms; shape (clauses, themes)."""
+        said = self._terms.find(batch.codes, batch.runs, batch.clause_starts, batch.ends)
+        odds = np.where(said > 0, np.float32(np.inf), np.float32(-np.inf))
+        if self._model is not None:
+            known = self._model.read(batch)[:, self._columns]
+            known += said[:, self._known] * self._model.of_term[self._columns]
+            odds[:, self._known] = known
+        return odds
 
     def _judge_moods(self, texts: Sequence[str], quotes: Sequence[tuple[int, int, int, int]]) -> list[int]:
         """Return the sentiment of quotes, each given as text, theme, begin and end."""
