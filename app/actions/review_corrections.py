@@ -51,7 +51,7 @@ class CorrectableView:
         return Correction() if self.stored is None else self.stored.correction
 
     def find_themes(self, given: Iterable[str]) -> tuple[str, ...]:
-        """Return the ids of themes that are given by id or by name; `NO_THEME` stands for none. Raises InputError."""
+        """Return the ids of themes given by id or name; no ids for `NO_THEME`. Raises InputError."""
         names = [one for one in given if one.strip()]
         if [name.strip().lower() for name in names] == [NO_THEME]:
             return ()

@@ -108,7 +108,7 @@ def measure_nu(baseline: Expectation) -> Counts:
 
 
 def p_values(evidence: Counts, nu: Counts) -> Counts:
-    """Return the p values of logarithms of the sum, nu e^-s."""
+    """Return the p values nu e^-s for logarithms s of the sum."""
     p: Counts = np.minimum(nu * np.exp(-np.maximum(evidence, 0.0)), 1.0)
     return p
 

@@ -30,7 +30,7 @@ def make_praise_rule(groups: Groups) -> PraiseRule:
 
 
 def find_sites_with_praise(reviews: Sequence[ReviewWeek], groups: Groups) -> frozenset[tuple[int, str]]:
-    """Return products and sites that publish praise about them: by group, or else by the reviews themselves."""
+    """Return pairs of product and site with published praise, by the site's group, else by the product's reviews."""
     complaints: Counter[tuple[int, str]] = Counter()
     praise: Counter[tuple[int, str]] = Counter()
     found = {(one.product_id, one.site) for one in reviews}

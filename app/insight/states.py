@@ -37,7 +37,7 @@ NEW_WEEKS = NEWEST_WEEKS
 QUIET_WEEKS = 8
 BACK_WEEKS = 8
 USUAL_WEEKS = 4
-"""Weeks with a usual number of complaints after which a rise has ended."""
+"""Number of weeks with usual counts after which a rise has ended."""
 _LOG_WEIGHTS = np.log([weight for _, weight in RISES])[:, None]
 _CHANCE_1_PERCENT = 4.6
 """-ln(0.01): with this many expected complaints, none at all has a probability of 1 %."""
@@ -73,11 +73,11 @@ class Evidence:
     """Evidence for a rise of each series in each week, before the correction for the number of series.
 
     Attributes:
-        baseline: what each week could expect.
-        is_watched: whether the product is watched in the week.
-        four_weeks: complaints of the last 4 weeks.
-        ratios: for each week, rise of `RISES` and series, the logarithm of how much likelier the count is after it.
-        nu, can_rise: for each week and series.
+        baseline: expected complaints of each week.
+        is_watched: True for weeks in which the product is watched.
+        four_weeks: complaints in the last 4 weeks.
+        ratios: logarithm of the likelihood ratio of each count, for each week, rise of `RISES` and series.
+        nu, can_rise: nu, and True if the series can rise, for each week and series.
     """
 
     baseline: Expectation
@@ -102,7 +102,7 @@ class Evidence:
         return np.where(self.can_rise[week], p_values(evidence, self.nu[week]), 1.0)
 
     def add_week(self, sums: Counts, week: int) -> Counts:
-        """Return the sums with another week; those of products that are not watched restart."""
+        """Return the sums after adding a week. Sums of products that are not watched restart."""
         return np.where(self.is_watched[:, week], np.logaddexp(0.0, sums) + self.ratios[week], -np.inf)
 
 

@@ -106,7 +106,7 @@ def make_weekly(tx: Transaction, counts: AllCounts, today: date, groups: Groups)
 
 
 def _sum_runs(rows: Counts, numbers: Sequence[int]) -> Counts:
-    """Return the sum of the rows of each number; equal numbers follow each other."""
+    """Return the sum of the rows with the same number. Rows must be sorted by number."""
     sums: Counts = np.add.reduceat(rows, np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 1)), axis=0)
     return sums
 

@@ -52,10 +52,10 @@ class HeatCell:
     """A cell of a heat map.
 
     Attributes:
-        share: its strength, 0 to 1; None: not known.
-        text: in the cell, short.
-        note: more, on a second line; and for who points at it.
-        link: address of the reviews in it; empty if there is none.
+        share: strength of its color, 0 to 1; `None` if unknown.
+        text: short text in the cell.
+        note: second line, also shown as a tooltip.
+        link: link to the reviews that the cell counts; empty if there is none.
     """
 
     share: float | None

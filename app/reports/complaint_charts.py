@@ -51,11 +51,11 @@ def draw_weeks(view: ComplaintsView, *, width: int = 1200) -> Markup:
 
 
 CellLink = Callable[[str, str], str]
-"""Returns the address of the reviews that the cell of a theme and a column counts."""
+"""Function that returns the link to the reviews that the cell of a theme and a column counts."""
 
 
 def draw_sites(view: ComplaintsView, link: CellLink | None = None) -> HeatMaps:
-    """Return a heat map of themes by the sites with most complaints."""
+    """Draw a heat map of themes by the sites with most complaints."""
     totals = _sum_columns(view.by_site)
     across = sorted(totals, key=lambda site: (-totals[site], site))
     left_out = across[ACROSS:]
@@ -65,7 +65,7 @@ def draw_sites(view: ComplaintsView, link: CellLink | None = None) -> HeatMaps:
 
 
 def draw_months(view: ComplaintsView, link: CellLink | None = None) -> HeatMaps:
-    """Return heat maps of themes by months, a year in each: all months from the first to the last complaint."""
+    """Draw heat maps of themes by months, one per year, from the month of the first complaint to that of the last."""
     totals = _sum_columns(view.by_month)
     months = _list_months(sorted(totals))
     left_out = months[:-_MOST_MONTHS]

@@ -83,8 +83,8 @@ class Column:
     """A column of a table.
 
     Attributes:
-        name: of the field.
-        is_long: its texts are long and may take several lines.
+        name: name of the field.
+        is_long: True if its texts are long and may take several lines.
         texts: the text of each value; `None` if there is nothing to show.
     """
 
@@ -100,9 +100,9 @@ def list_columns(rows: Sequence[object], names: str, now: datetime | None = None
     """Return the columns of a table: the first field, and each other field with a value in some row.
 
     Args:
-        rows: objects with these fields, or mappings.
-        names: names of fields, divided by spaces; one that ends in ">" has long texts.
-        now: moments near it are shown by their distance from it.
+        rows: objects or mappings with these fields.
+        names: names of fields, separated by spaces; ">" at the end of a name marks a field with long texts.
+        now: if given, moments near it are shown relative to it.
     """
     columns = [_read_column(rows, name, now) for name in names.split()]
     return [column for column in columns if any(column.texts)] or columns[:1]

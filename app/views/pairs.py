@@ -74,7 +74,7 @@ def get_pairs_view(
 
 
 def list_candidates(candidates: Iterable[Mapping[str, Any]], chosen: str | None) -> list[Mapping[str, Any]]:
-    """Return the candidates of a decision as rows of `CANDIDATE_FIELDS`; an arrow is behind the chosen node."""
+    """Return the candidates of a decision as rows of `CANDIDATE_FIELDS`, with an arrow after the chosen node's name."""
     return [
         {
             **one,

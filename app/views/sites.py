@@ -1,4 +1,4 @@
-"""The sites of a catalog as people see them: limits, permission, what was collected there, how it went lately."""
+"""Views of the sites of a catalog: limits, robots.txt, counts of stored rows, and the newest attempts."""
 
 from __future__ import annotations
 
@@ -30,14 +30,15 @@ _ROBOTS_OF_ANY_AGE = timedelta(days=36_500)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteView(SiteRow):
-    """A site with the permission to crawl it, what was collected there, and how its newest attempts ended.
+    """A site with its robots.txt, the counts of stored rows, and the outcomes of its newest attempts.
 
     Attributes:
-        engine: empty if the site has left the catalog, as `title`, `kind`, `rules` and `robots` are then.
-        per_address_per_s, total_per_s: maximum requests per second of one address and of all; `None` if it has left.
+        engine: name of its engine; empty, like `title`, `kind`, `rules` and `robots`, if the site has left the catalog.
+        per_address_per_s, total_per_s: maximum requests per second of one address and of all addresses; `None` if the
+            site has left the catalog.
         robots: "permitted", "not permitted" or "unknown"; `robots_why` is the reason.
-        robots_obeyed: whether its robots.txt is obeyed; `robots_decision` is the catalog's reason.
-        outcomes, reasons: number of the newest attempts by outcome, and by the reason of a failure.
+        robots_obeyed: True if its robots.txt is obeyed; `robots_decision` is the catalog's reason.
+        outcomes, reasons: numbers of the newest attempts, by outcome and by reason of failure.
     """
 
     title: str = ""
@@ -57,17 +58,17 @@ class SiteView(SiteRow):
 
 @dataclass(frozen=True, slots=True)
 class SitesView:
-    """The sites of a catalog, and those that were crawled before they left it, by name."""
+    """All sites of a catalog, and removed sites with attempts, by name."""
 
     catalog: str
     sites: Sequence[SiteView]
 
 
 def get_sites_view(tx: Transaction | None, catalog: Catalog) -> SitesView:
-    """Return the sites.
+    """Return the view of the sites.
 
     Args:
-        tx: `None`: there is no store yet.
+        tx: `None` if there is no store yet.
     """
     rules: Mapping[str, RobotsRules] = {}
     rows: Mapping[str, SiteRow] = {}
@@ -91,7 +92,7 @@ def get_sites_view(tx: Transaction | None, catalog: Catalog) -> SitesView:
 
 
 def _load_robots(tx: Transaction, catalog: Catalog) -> dict[str, RobotsRules]:
-    """Return the robots.txt that was fetched last for each address that has one."""
+    """Return the rules of the last fetched robots.txt files, by their address."""
     urls = {url for site in catalog.sites for url in addresses(catalog, site)}
     hosts = {urlsplit(url).netloc.lower() for url in urls}
     stored = load_robots(tx, hosts, tx.now - _ROBOTS_OF_ANY_AGE)
@@ -100,7 +101,7 @@ def _load_robots(tx: Transaction, catalog: Catalog) -> dict[str, RobotsRules]:
 
 
 def _describe_entry(catalog: Catalog, name: str, rules: Mapping[str, RobotsRules]) -> dict[str, object]:
-    """Return the fields of a site that its entry in the catalog decides."""
+    """Return the fields of a site that come from its entry in the catalog."""
     site, limits = catalog.sites[name], HostCatalog(catalog).limits(name)
     allowed = permission(catalog, name, rules, ROBOTS_TOKEN)
     return {

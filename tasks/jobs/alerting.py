@@ -86,7 +86,7 @@ def find_facts(
     """Return the facts that the rules need. Every query is bounded or uses an index.
 
     Args:
-        engines: names of the engines, by host.
+        engines: names of engines by host.
     """
     hits = pairs.list_recent_hits(tx, tx.now - LATELY) if rules.completion is not None else ()
     return AlertFacts(

@@ -45,9 +45,9 @@ def pairs(app: App, site: str | None, node: str | None, products: bool) -> Pairs
     Completion rate: collected pages per offered hit; more is better. Efficiency: active seconds per collected page;
     less is better. Rows of one site, one node or of products are shown with their counts, others as a matrix.
 
-    Requests: all that were sent, per stored page. The value of a send permit: pages that a request is expected to
-    give there, and what one more permit, or one more second of a slot, would have added by the last plan (shadow
-    prices; 0 if there was enough of it, - if there is no plan).
+    Requests: all requests per stored page. The value of a send permit: expected pages per request there, and the pages
+    that one more permit, or one more second of a slot, would have added by the last plan (shadow prices; 0 if there
+    was enough of it, - if there is no plan).
 
     \b
     Examples:

@@ -84,7 +84,7 @@ def status(page: Here) -> StatusView:
 
 @router.get("/pairs", responses=PROBLEMS)
 def list_pairs(page: Here, site: Text = "", node: Text = "") -> PairsView:
-    """Every pair with closed attempts, or those of one site or node."""
+    """Return all pairs with closed attempts, or those of one site or node."""
     return read_pairs(page.context, site, node)
 
 
@@ -187,18 +187,18 @@ class Reviews(BaseModel):
 
 
 class ReviewsQuery(ReviewQuery):
-    """A search for reviews, at most `limit`."""
+    """A search for reviews that returns at most `limit`."""
 
     limit: Annotated[int, Field(ge=1, le=500)] = _ROWS
 
 
 @router.get("/reviews", responses=PROBLEMS)
 def reviews(page: Here, sent: Annotated[ReviewsQuery, Query()], period: AnyPeriod) -> Reviews:
-    """Reviews, the newest first: words of `q` must be in title or text; written in the last
-    `days` (a number, or all), or from the day `from` to `to`.
+    """Return reviews, the newest first, with the words of `q` in title or text, and written in the last `days` (a
+    number, or all) or from the day `from` to the day `to`.
 
-    `product` is a name or a number, `theme` an id or a name. Those of one product or theme are the counted ones: of
-    equal texts the first. `left_out` gives those that do not count, `undated` those without a date.
+    `product` is a name or a number, `theme` an id or a name. With either, only counted reviews are returned: the first
+    of equal texts. `left_out` returns those that do not count, `undated` those without a date.
     """
     with not_found():
         wanted = sent.find(page, period)
@@ -210,7 +210,7 @@ def reviews(page: Here, sent: Annotated[ReviewsQuery, Query()], period: AnyPerio
 
 @router.get("/sites", responses=PROBLEMS)
 def sites(page: Here) -> Sequence[SiteView]:
-    """Every site of the catalog, and those that were crawled before they left it."""
+    """Return all sites of the catalog, and removed sites with stored pages."""
     return read_sites(page.context)
 
 

@@ -83,7 +83,7 @@ def show_product(
 
 @dataclass(frozen=True, slots=True)
 class _CellLinks:
-    """Addresses of the reviews that the cells of heat maps count."""
+    """Makes links to the reviews that the cells of heat maps count."""
 
     root: str
     product: int

@@ -47,7 +47,7 @@ Measure = Literal["completion", "efficiency", "requests"]
 
 
 class Shown(NamedTuple):
-    """What a cell of the matrix shows: a field, and below it the counts that it is made of."""
+    """Names of the fields in a cell of the matrix: a value, and below it the counts behind it."""
 
     field: str
     counts: str
@@ -61,7 +61,7 @@ MEASURES: Mapping[Measure, Shown] = {
 
 
 def read_pairs(context: Context, site: str = "", node: str = "") -> PairsView:
-    """Return every pair with closed attempts, or those of one site or node, now."""
+    """Return all pairs with closed attempts, or those of one site or node, as of now."""
     return context.read(("pairs", site, node), lambda tx: get_pairs_view(tx, site or None, node or None))
 
 
@@ -84,7 +84,7 @@ class Cell:
 
 @router.get("/matrix")
 def matrix(page: Here, measure: Measure = "completion", after: Text = "", q: Text = "") -> Response:
-    """Completion rate, efficiency or requests of each pair as a heat map, with what it says in words."""
+    """Show completion rate, efficiency or requests of each pair as a heat map, with verdicts in words."""
     context = page.context
     every = {site: list(pairs) for site, pairs in groupby(read_pairs(context).pairs, attrgetter("site"))}
     running = context.read("node names", lambda tx: [row.name for row in nodes.list_nodes(tx)])
@@ -138,7 +138,7 @@ def _tell_verdicts(of_site: Sequence[Verdict]) -> list[tuple[bool | None, str]]:
 
 
 def _make_row(measure: Measure, site: str, pairs: Sequence[PairView]) -> tuple[str, dict[str, Cell], str]:
-    """Return a site, its cells by node, and the best node there; empty: fewer than two have tried it."""
+    """Return a site, its cells by node, and its best node, empty if fewer than two nodes tried the site."""
     field = MEASURES[measure].field
     best = min((value for pair in pairs if (value := getattr(pair, field)) is not None), default=None)
     cells = {pair.node: _make_cell(measure, pair, best) for pair in pairs}
@@ -150,8 +150,8 @@ def _make_cell(measure: Measure, pair: PairView, best: float | None) -> Cell:
     """Return a cell.
 
     Args:
-        best: the least value of the site: it has the strongest color, and twice as much half of it. A completion
-            rate is its color itself.
+        best: the least value of the site, which gets the strongest color; twice this value gets half of it. For a
+            completion rate, the rate itself is the strength of the color.
     """
     field, counts = MEASURES[measure]
     value = getattr(pair, field)
@@ -172,7 +172,7 @@ def _make_cell(measure: Measure, pair: PairView, best: float | None) -> Cell:
 
 @router.get("/pairs/{site}/{node:path}")
 def pair(page: Here, site: str, node: str) -> Response:
-    """How a node did at a site, attempt by attempt, and why it was given work there last."""
+    """Show the attempts of a node at a site, and the reason of its last assignment there."""
     context = page.context
 
     def read(tx: Transaction) -> dict[str, Any]:

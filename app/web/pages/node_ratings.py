@@ -41,7 +41,7 @@ def list_verdicts(pairs: Sequence[PairView]) -> Sequence[Verdict]:
     """Return a verdict on each node that tried a site, the best first.
 
     Args:
-        pairs: of the site.
+        pairs: pairs of the site.
     """
     quickest = min((one.efficiency_s for one in pairs if one.efficiency_s is not None), default=None)
     found = [_judge(one, quickest) for one in pairs]

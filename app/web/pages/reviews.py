@@ -48,12 +48,12 @@ class ReviewQuery(BaseModel):
     """A search for reviews, with the cursor of the next page.
 
     Attributes:
-        q: words in title or text; `split`: they are cut as the splitter cuts them.
-        product: a name or a number.
-        theme: an id or a name; only complaints about it.
-        corrected: only those that a person corrected, hidden ones too.
-        left_out: only those that do not count for their product, in place of those that do.
-        undated: only those without a readable date.
+        q: words in title or text. With `split`, the splitter divides them.
+        product: name or number of a product.
+        theme: id or name of a theme; only complaints about it are found.
+        corrected: True for only the reviews that a person corrected, including hidden ones.
+        left_out: True for only the reviews that do not count for their product, instead of those that do.
+        undated: True for only the reviews without a readable date.
     """
 
     q: Annotated[str, Field(max_length=200)] = ""

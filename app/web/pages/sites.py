@@ -42,13 +42,13 @@ _TRYING = Lock()
 
 
 def read_sites(context: Context) -> Sequence[SiteView]:
-    """Return every site of the catalog, and those that were crawled before they left it, by name."""
+    """Return all sites of the catalog, and removed sites with attempts, by name."""
     return context.read("sites", lambda tx: get_sites_view(tx, context.catalog)).sites
 
 
 @router.get("/sites")
 def show_list(page: Here, q: Text = "", after: Text = "") -> Response:
-    """Every site, some at a time."""
+    """Show a part of the sites."""
     rows = [one for one in read_sites(page.context) if q.lower() in one.site and one.site > after]
     return page.html(
         "sites.html",
@@ -63,7 +63,7 @@ def show_list(page: Here, q: Text = "", after: Text = "") -> Response:
 
 @router.get("/sites/{name}")
 def site(page: Here, name: str, url: str = "") -> Response:
-    """One site; its form to try rules may be given an address."""
+    """Show one site, with an address filled into the form that tries rules, if given."""
     row = next((one for one in read_sites(page.context) if one.site == name), None)
     if row is None:
         raise HTTPException(404, translate("There is no site {name}.", name=name))
