@@ -10,7 +10,7 @@
 - After `RecallSettings.most_unanswered` of them a person is asked, if the host did not answer. Many subtasks may
   share the few attempts at a host: so also after as many rests of all nodes together, once each rested `SILENT_RESTS`
   times in a row. Then all its waiting subtasks go to a person (`tasks.store.queue.manual.set_aside_unanswered`).
-  - A host that answers none of the nodes is probed from one address after each rest (`_shared_rests`).
+- A host that answers none of the nodes is probed from one address after each rest (`_shared_rests`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Capacity: how many attempts hosts can take now, in all and from one address.
+"""Compute how many attempts hosts can take now, in total and from one address.
 
-`host_views` works it out from what hosts grant (limits times pace, rests, reserved permits), measured request times and
-running attempts. `HostCapacity` counts it down while
-subtasks are given away. The other functions turn it into bounds of a plan (`tasks.scheduling.fluid`).
+`host_views` computes it from the grants of hosts (limits times pace, rests, reserved permits), measured request times
+and running attempts. `HostCapacity` counts it down while subtasks are given. The other functions turn it into bounds
+of a plan (`tasks.scheduling.fluid`).
 """
 
 from __future__ import annotations
@@ -24,61 +24,61 @@ if TYPE_CHECKING:
 
 
 REQUEST_S = 0.2
-"""Seconds a request takes, where nothing is known."""
+"""Assumed seconds of a request without data."""
 
 IDLE_S = 0.5
-"""A host whose permits are reserved no further ahead is not asked as often as it grants."""
+"""A host whose permits are reserved less far ahead than this, in seconds, is asked less often than it grants."""
 
 _ROUNDING = 1e-9
 """Rounding error: below this, a fraction is not another attempt."""
 
 
 def attempt_rate(limits: Limits, request_s: float, lanes: int, share: float = 1.0) -> float:
-    """Requests a second of one attempt at a host: as many as its lanes can send, and one address may.
+    """Return the requests per second of one attempt at a host, limited by its lanes and by the limit of one address.
 
     Args:
-        limits: of the host, in requests per second.
-        request_s: seconds of one request, from one to the next in a lane; positive.
-        lanes: requests an attempt has in flight at once.
-        share: of the limit, that the address is granted.
+        limits: limits of the host, in requests per second.
+        request_s: seconds from one request to the next in a lane; positive.
+        lanes: maximum number of concurrent requests of an attempt.
+        share: share of the limit that the address is granted.
     """
     return min(limits.per_address_per_s * share, lanes / request_s)
 
 
 def attempts_in_all(total_per_s: float, per_s: float, load_per_s: float = 0.0) -> int:
-    """Attempts, beside those that run, that use up what a host grants all addresses.
+    """Return the number of attempts, in addition to running ones, that use up a host's rate for all addresses.
 
     Args:
-        total_per_s: requests a second it grants.
-        per_s: requests a second of one attempt there; positive.
-        load_per_s: requests a second of those that run.
+        total_per_s: requests per second that it grants.
+        per_s: requests per second of one attempt; positive.
+        load_per_s: requests per second of running attempts.
     """
     return max(0, math.ceil((total_per_s - load_per_s) / per_s - _ROUNDING))
 
 
 def attempts_per_address(limits: Limits, per_s: float) -> int:
-    """Attempts that use up what a host allows to one address; at least 1.
+    """Return the number of attempts that use up a host's limit for one address; at least 1.
 
     Args:
-        limits: of the host.
-        per_s: requests a second of one attempt there; positive.
+        limits: limits of the host.
+        per_s: requests per second of one attempt; positive.
     """
     return max(1, math.ceil(limits.per_address_per_s / per_s - _ROUNDING))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crawled:
-    """The work under way, and what is known of hosts.
+    """The running work, and facts about hosts.
 
     Attributes:
         running: (site, node, whether they were given result pages, number of such attempts there, those of them that
             are well under way).
-        asking: by node, the share of its attempts that send requests; 1 where it is missing.
-        rests: (host, node it refused or did not answer, seconds until its rest there is over, whether it did not
-            answer); with 0 s or less it is over, without a page since.
-        sites: that are about to be crawled.
-        grants: what hosts grant.
-        addresses: by node, the address its permits are granted to.
+        asking: share of attempts that send requests, by node; 1 for a missing node.
+        rests: (host, node that it refused or did not answer, seconds until the end of the rest, True if it did not
+            answer). With 0 s or less the rest is over, but no page has come since.
+        sites: sites that will be crawled.
+        grants: rates that hosts grant.
+        addresses: addresses that permits are granted to, by node.
     """
 
     running: Sequence[tuple[str, str, bool, int, int]]
@@ -89,7 +89,7 @@ class Crawled:
     addresses: Mapping[str, str]
 
     def grant(self, host: str, node: str) -> AddressGrants:
-        """The grant of a host to a node."""
+        """Return the grant of a host to a node."""
         return self.grants.get(host, _ALL).of(self.addresses.get(node, node))
 
 
@@ -101,26 +101,26 @@ def host_views(
     lanes: int,
     hits_per_result_page: int,
 ) -> dict[str, HostFacts]:
-    """The hosts of these sites, and every other that is crawled or refuses somebody.
+    """Return the hosts of these sites, and all other hosts that are crawled or refuse a node.
 
     An attempt sends requests to its site's host as fast as one address may and its lanes can. To its engine's host it
-    sends only those for result pages: one in `hits_per_result_page` + 1, or none where it was given only hits. The next
-    attempt is expected to send as many as the mean of those that run and of one on each waiting site. (Were it as many
-    as the fastest sends, one site that answers at once would hold back all others of its engine.) Attempts begin, wait
-    for result pages and end, so they ask for less than this. A host whose permits go unused, though all its attempts
-    are well under way, can take one more.
+    sends only those for result pages: one in `hits_per_result_page` + 1, or none if it got only hits. The next attempt
+    is expected to send as many as the mean of the running ones and of one on each waiting site. (With the rate of the
+    fastest one, a single fast site would hold back all other sites of its engine.) Attempts begin, wait for result
+    pages and end, so they ask for less than this. A host with unused permits can take one more attempt if all its
+    attempts are well under way.
 
     Args:
-        crawled: see there.
+        crawled: the running work, and facts about hosts.
         hosts_of: (engine's host, site's host) of a site.
         limits_of: limits of a host.
-        request_s: by site, seconds from one request of an attempt to the next, where that is known.
-        lanes: requests of one attempt in flight at once.
-        hits_per_result_page: hits that one result page lists.
+        request_s: seconds between two requests of an attempt, by site; unknown sites are missing.
+        lanes: maximum number of concurrent requests of an attempt.
+        hits_per_result_page: number of hits on a result page.
     """
     held: dict[str, dict[str, int]] = {}
     load: dict[str, float] = {}  # requests a second
-    begun: dict[str, bool] = {}  # whether all its attempts are under way
+    begun: dict[str, bool] = {}  # True if all its attempts are well under way
     paces: dict[str, list[tuple[float, float]]] = {}  # requests a second of an attempt; of how many attempts
     requests_per_result_page = hits_per_result_page + 1
 
@@ -184,10 +184,10 @@ def _mean(weighted: Sequence[tuple[float, float]]) -> float:
 
 
 class HostCapacity:
-    """Capacity left at each host while subtasks are given away. A host that is not set has no limit.
+    """Remaining capacity of hosts while subtasks are given. A host that is not set has no limit.
 
     Attributes:
-        views: by host, as it was set last; what was given away since is not taken off.
+        views: hosts by name, as last set, without the attempts given since.
     """
 
     def __init__(self, views: Iterable[HostFacts] = ()) -> None:
@@ -198,18 +198,18 @@ class HostCapacity:
             self.set(view)
 
     def set(self, view: HostFacts) -> None:
-        """Replace what is known of a host."""
+        """Add or update a host."""
         self.views[view.host] = view
         self._left[view.host] = max(0, view.room)
         self._held[view.host] = dict(view.held)
 
     def drop(self, host: str) -> HostFacts:
-        """Forget a host that was set."""
+        """Remove a host and return it."""
         del self._left[host], self._held[host]
         return self.views.pop(host)
 
     def take(self, hosts: Iterable[str], node: str) -> None:
-        """The node is given an attempt at these hosts."""
+        """Record that the node gets an attempt at these hosts."""
         for host in set(hosts):  # an engine may be its site's own search: one host, one attempt
             held = self._held.setdefault(host, {})
             held[node] = held.get(node, 0) + 1
@@ -217,20 +217,20 @@ class HostCapacity:
                 self._left[host] -= 1
 
     def held(self, host: str, node: str) -> int:
-        """Attempts of the node at the host, given away ones included."""
+        """Return the number of the node's attempts at the host, including newly given ones."""
         return self._held.get(host, {}).get(node, 0)
 
     def left(self, hosts: Iterable[str]) -> float:
-        """Attempts that all of these hosts can still take; infinite where none has a limit."""
+        """Return the number of attempts that all of these hosts can still take; infinite if none has a limit."""
         left = math.inf
         for host in hosts:
             left = min(left, self._left.get(host, math.inf))
         return left
 
     def left_for(self, hosts: Iterable[str], node: str) -> float:
-        """Attempts by which the node sends no more requests to these hosts than one address may.
+        """Return the number of attempts with which the node stays within the limits of these hosts for one address.
 
-        More would only wait. After a rest at a host the node probes it with one attempt at a time.
+        Further attempts would only wait. After a rest at a host the node probes it with one attempt at a time.
         """
         left = math.inf
         for host in hosts:
@@ -249,7 +249,7 @@ class HostCapacity:
 
 
 def _of_address(view: HostFacts, node: str) -> int | None:
-    """Attempts that use up what a host grants a node's address now; None: any."""
+    """Return the number of attempts that use up a host's grant to a node's address; `None` without a limit."""
     if view.address_limit is None:
         return None
     return math.ceil(view.address_limit * view.shares.get(node, 1.0) - _ROUNDING)
@@ -258,11 +258,11 @@ def _of_address(view: HostFacts, node: str) -> int | None:
 def total_pages(
     examples: Sequence[SubtaskFacts], hosts: Mapping[str, HostFacts]
 ) -> list[tuple[list[int], float]]:
-    """Of every host with a limit: places of its sites, and pages a second that may be requested by all addresses.
+    """Return for every host with a limit the places of its sites, and the pages per second for all addresses.
 
     Args:
         examples: one subtask of each site.
-        hosts: by name.
+        hosts: hosts by name.
     """
     of = _sites_of_hosts(examples, hosts)
     return [(p, hosts[name].pages_per_s) for name, p in of.items() if math.isfinite(hosts[name].pages_per_s)]
@@ -271,15 +271,15 @@ def total_pages(
 def address_pages(
     examples: Sequence[SubtaskFacts], nodes: Sequence[str], hosts: Mapping[str, HostFacts], pages_per_s: Array
 ) -> Array:
-    """Attempts at once that use up what an address may request; below 1, one attempt waits for the rest of its time.
+    """Return the number of concurrent attempts that use up the limit of an address. Below 1, one attempt waits in part.
 
     Args:
         examples: one subtask of each site.
-        nodes: names.
-        hosts: by name.
-        pages_per_s: that an attempt requests. (sites, nodes)
+        nodes: names of nodes.
+        hosts: hosts by name.
+        pages_per_s: pages per second that an attempt requests. (sites, nodes)
     """
-    import numpy as np  # commands that only list do without it
+    import numpy as np  # commands that only list things don't need it
 
     most = np.full(pages_per_s.shape, np.inf)
     for place, one in enumerate(examples):
@@ -292,7 +292,7 @@ def address_pages(
 
 
 def tightest(names: Iterable[str], hosts: Mapping[str, HostFacts]) -> HostFacts | None:
-    """The host that grants the fewest pages a second to all addresses; None where none of these has a limit."""
+    """Return the host that grants the fewest pages per second to all addresses; `None` if none of these has a limit."""
     views = (hosts[name] for name in names if name in hosts and math.isfinite(hosts[name].pages_per_s))
     return min(views, key=lambda one: one.pages_per_s, default=None)
 

@@ -2,11 +2,11 @@
 
 1. The node has the subtask's kind: meta (0) or microblog (1) (2014 paper, allocation 1); its catalog has the site as
    the scheduler's has it; and it has a browser if the site's pages need one. A node reports both when it registers.
-   2. If a person chose a node, no other node may take the subtask.
+2. If a person chose a node, no other node may take the subtask.
 3. None of the subtask's hosts refuses the node's address at present.
 4. A node that failed the subtask before is avoided. If rules 1 to 3 leave no other node, the oldest failure among
-the remaining nodes is forgiven. A busy node counts as another node: the subtask waits for it. The node that a person
-chose is always forgiven.
+   the remaining nodes is forgiven. A busy node counts as another node: the subtask waits for it. The node that a
+   person chose is always forgiven.
 
 Only nodes that are alive and not drained are passed in. Free slots and the limits of hosts are another question
 (`tasks.scheduling.capacity`).

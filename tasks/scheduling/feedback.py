@@ -1,18 +1,18 @@
-"""The `feedback` allocation: what earlier attempts revealed decides where a subtask goes.
+"""The `feedback` allocation, which chooses nodes by the results of earlier attempts.
 
 1. The rules of the ready queue hold (`tasks.scheduling.ready_queue`): eligibility, free slots, capacity of hosts.
-2. Priority levels come strictly one after the other: a lower one gets what a higher one leaves.
+2. Priority levels come strictly one after the other: a lower one gets the slots that a higher one leaves.
 3. A (site, node) is worth its expected pages per second of a slot (`tasks.scheduling.posterior`: completion rate and
    efficiency in one figure, 2014 paper, allocation 2 and 3), drawn from its posterior, so that it explores.
-4. These rates and all that waits make a plan (`tasks.scheduling.planner`). A free slot goes to the planned site of its
-   node that yields most now, compared with what the best node would make of it, unless the node had much more of that
-   site already than the plan gives it. So of one site a fast node takes the large subtasks, and a slow one the small,
-   where the overhead of an attempt counts for more. A host that refused a node is given fewer of its attempts for a
-   while (`tasks.scheduling.pair_backoff`).
-5. A node is given only what it completes sooner than waiting for better nodes would: the plan treats work as divisible,
-   a subtask is not. Where nothing planned waits, the node takes other work by the same rule, first what it is
-   comparatively best at. So the end of a backlog is not left to a node that takes ten times as long (the paper: where
-   the efficiency is too poor, similar tasks no longer go to that node).
+4. A plan is made from these rates and all waiting work (`tasks.scheduling.planner`). A free slot goes to the planned
+   site of its node that yields most now, compared with what the best node would make of it, unless the node had much
+   more of that site already than the plan gives it. So of one site a fast node takes the large subtasks, and a slow
+   one the small ones, in which the overhead of an attempt counts for more. A host that refused a node gets fewer of
+   its attempts for a while (`tasks.scheduling.pair_backoff`).
+5. A node gets a subtask only if it completes it sooner than waiting for better nodes would: the plan treats work as
+   divisible, but a subtask is not. If no planned work waits, the node takes other work by the same rule, first the
+   work that it is comparatively best at. So a slow node does not get the end of a backlog (the paper: if the
+   efficiency is too poor, similar tasks no longer go to that node).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from tasks.scheduling.statistics import Knowledge
 
 
 class Feedback:
-    """The strategy. It remembers its plan, which it can make anew, and which nodes were refused not long ago."""
+    """The strategy. It remembers its plan, which it can make again at any time, and recent refusals of nodes."""
 
     def __init__(self, settings: AllocationSettings) -> None:
         self._settings = settings
@@ -61,7 +61,7 @@ class Feedback:
         for level in ready.levels():
             for node in list(ready.free):
                 if self._idle.get(node) == self._state(ready):
-                    continue  # nothing changed since it found nothing
+                    continue  # nothing has changed since the last look
                 while node in ready.free and level.sites:
                     group = self._pick(ready, knowledge, level, node)
                     if (
@@ -69,7 +69,7 @@ class Feedback:
                         and self._planner.plan.shares.get(node)
                         and self._planner.outdated(now_s)
                     ):
-                        # The node's planned share is used up: a newer plan may have something.
+                        # The node's planned share is used up, but a newer plan may have work for it.
                         self._planner.replan(ready, knowledge, now_s, rng)
                         group = self._pick(ready, knowledge, level, node)
                     if group is None:
@@ -77,12 +77,12 @@ class Feedback:
                     given.append(self._give(ready, knowledge, group, node, explain))
             if not ready.free:
                 break
-        if not self._backoff.active():  # with a back-off, time alone may let a node start something
+        if not self._backoff.active():  # the end of a back-off may let a node start a subtask
             self._idle.update(dict.fromkeys(ready.free, self._state(ready)))
         return given
 
     def why_held_back(self, ready: ReadyQueue, group: Group) -> Explanation | None:
-        """Return which free nodes would take longer than waiting does, or were refused not long ago; `None` if none."""
+        """Return the free nodes that would take longer than waiting, or were refused lately; `None` without any."""
         planner, site, hosts = self._planner, group.first.site, group.first.hosts
         free = ready.able(group)
         calm = [name for name in free if self._backoff.allows(hosts, name, self._now_s, ready)]
@@ -96,11 +96,11 @@ class Feedback:
         return because(Reason.SOONER_LATER, rates=rates, best=best)
 
     def _state(self, ready: ReadyQueue) -> tuple[float, int]:
-        """The facts that a node's idleness depends on: while they stay, the node finds nothing again."""
+        """Return facts of an idle node. While they stay the same, the node finds no work."""
         return self._planner.plan.made_at_s, ready.changes
 
     def _pick(self, ready: ReadyQueue, knowledge: Knowledge, level: Level, node: str) -> Group | None:
-        """The group of a level that the node should be given next; None: none."""
+        """Return the group of a level whose subtask the node should get next; `None` if there is none."""
         best: tuple[tuple[bool, float], Group] | None = None
         planner = self._planner
         for site in planner.plan.shares.get(node, ()):
@@ -117,7 +117,7 @@ class Feedback:
     def _pick_unplanned(
         self, ready: ReadyQueue, knowledge: Knowledge, level: Level, node: str
     ) -> Group | None:
-        """Work that is not planned for the node but done sooner by it than by waiting (rule 5)."""
+        """Return a group that is not planned for the node, but that it completes sooner than waiting would (rule 5)."""
         planner = self._planner
         for site in planner.best_sites(node):
             for group in level.sites.get(site, ()):
@@ -129,17 +129,17 @@ class Feedback:
                     return group
         for site, groups in level.sites.items():
             if site in planner.plan.sites or site in knowledge.sites:
-                continue  # what is known of it is in the next plan
-            for group in groups:  # nothing is known against it
+                continue  # the next plan will include it
+            for group in groups:  # there is no known obstacle
                 if self._can_take(ready, group, node):
                     return group
         return None
 
     def _would_take(self, ready: ReadyQueue, group: Group, without: str | None = None) -> WouldTake:
-        """Of the group, whether a node would take it, had it a free slot.
+        """Return a function that returns True if a node would take the group if it had a free slot.
 
         Args:
-            without: a node that turns out to be bad: the others don't wait for it, however well it was drawn.
+            without: a node that turned out to be bad. Other nodes don't wait for it, even if its drawn rate is high.
         """
         hosts, planner = group.first.hosts, self._planner
         best_pace = None
@@ -192,7 +192,7 @@ class Feedback:
     def _remark(
         self, ready: ReadyQueue, group: Group, name: str, chosen: str
     ) -> tuple[Explanation, float | None]:
-        """Return why a node was or was not chosen for a group, and its score."""
+        """Return the reason why a node was or was not chosen for a group, and its score."""
         if not self._planner.includes(group.first.site, name):
             return (because(Reason.SITE_NEW) if name == chosen else why_busy(ready, group, name)), None
         score = self._planner.rate(group, name)

@@ -1,4 +1,4 @@
-"""A plan: what every (site, node) is expected to yield, and which sites each node should serve."""
+"""A plan: the expected yield of every (site, node), and the sites that each node should serve."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A division of slots over sites, with what was believed when it was made.
+    """A division of slots over sites, with the estimates that it was made from.
 
     Attributes:
-        made_at_s: when.
-        lasts_s: until the next plan; 0 if it was not solved, so that each decision looks for the solver again.
-        version: of the ready queue it was made for.
-        sites, nodes: place of each name on the two axes of what follows.
-        belief: drawn from the posteriors.
+        made_at_s: time at which it was made.
+        lasts_s: seconds until the next plan; 0 if it was not solved, so that each decision looks for the solver again.
+        version: version of the ready queue that it was made for.
+        sites, nodes: places of the names on the two axes of the arrays below.
+        belief: values drawn from the posteriors.
         believed: the posteriors.
-        shares: by node, its planned sites with the share of its planned time that each gets.
-        rates: pages per second of a slot of each pair; 0 where the node may not. (sites, nodes)
+        shares: planned sites by node, each with its share of the node's planned time.
+        rates: pages per second of a slot of each pair; 0 if the node may not crawl the site. (sites, nodes)
         requesting: share of its time that an attempt does not wait for its address' next send time. (sites, nodes)
-        best_rate: of each site. (sites,)
-        best_pace: the best rate of each site by the clock, waiting included. (sites,)
-        wait_s: seconds until the last page that waits of a site is begun, if the plan is followed. (sites,)
-        slots: of each node.
-        scarcity: how much the best yield elsewhere counts against giving a node a subtask.
+        best_rate: best rate of each site. (sites,)
+        best_pace: best rate of each site including waiting times. (sites,)
+        wait_s: seconds until the last waiting page of a site is begun if the plan is followed. (sites,)
+        slots: slots of each node.
+        scarcity: weight of the best yield elsewhere against giving a node a subtask.
         tried: pages tried when it was made (`Knowledge.pages_tried`).
-        permit_worth: by site, pages that one more permit of its hosts would add: 0 where slots rule. (sites,)
+        permit_worth: pages that one more permit of a site's hosts would add; 0 if slots are the limit. (sites,)
         slot_worth: pages that one more second of a node's slot would add. (nodes,)
     """
 
@@ -62,5 +62,5 @@ class Plan:
         return self.lasts_s > 0
 
     def includes(self, site: str, node: str) -> bool:
-        """Whether both were there when it was made."""
+        """Return True if the plan knows both names."""
         return site in self.sites and node in self.nodes

@@ -1,12 +1,12 @@
-"""The ready queue: what waits, which nodes have free slots, what hosts can take. Every strategy keeps its rules.
+"""The ready queue: waiting subtasks, free slots of nodes, capacity of hosts. It enforces the rules of all strategies.
 
 1. A subtask goes only to a node that may take it (`tasks.scheduling.eligibility`).
 2. A node gets no more attempts than its free slots.
 3. A host gets no more attempts than it can take, in all and from one address (`tasks.scheduling.capacity`). An attempt
    counts at each of its hosts.
 
-Subtasks that differ in nothing these rules or a yield depend on form one `Group`; within it, first in is first out.
-The owner of a ready queue keeps it up to date. Each change costs the same however many subtasks wait.
+Subtasks that these rules and yields treat alike form a `Group`; within it, the first one in is the first one out.
+The owner of a ready queue updates it. The cost of a change does not grow with the number of waiting subtasks.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from tasks.scheduling import eligibility
 from tasks.scheduling.capacity import HostCapacity
 
 _LARGEST_CLASS = 7
-"""Sizes beyond 2 ** 6 targets are alike: an attempt's overhead hardly counts there."""
+"""Largest class of sizes. Sizes above 2 ** 6 targets count as alike, as the overhead of an attempt hardly matters."""
 
 _SHORT_HEAP = 64
-"""A heap this short is not worth clearing."""
+"""Length up to which a heap is not cleared."""
 
 
 @dataclass(slots=True, eq=False)
@@ -32,8 +32,8 @@ class Group:
     """Waiting subtasks that are interchangeable: same priority, site, size to a factor of two, failures ...
 
     Attributes:
-        first: the one that waits longest; its site, kind, hosts, failures stand for all.
-        queue: in queue order.
+        first: the subtask that waits longest; its site, kind, hosts and failures stand for all.
+        queue: the subtasks in queue order.
     """
 
     first: SubtaskFacts
@@ -41,12 +41,12 @@ class Group:
 
     @property
     def pages(self) -> int:
-        """Targets left of the subtask that is next; at least 1."""
+        """Number of open targets of the next subtask, at least 1."""
         return max(1, self.first.left)
 
 
 Entry = tuple[int, int, Group]
-"""Number of the group's first subtask when it was entered, a serial number, the group."""
+"""Number of the group's first subtask at the time of the entry, a serial number, the group."""
 
 
 @dataclass(slots=True)
@@ -54,8 +54,8 @@ class Level:
     """The waiting subtasks of one priority.
 
     Attributes:
-        sites: by site, its groups.
-        order: heap of entries; a group that was taken from has outdated ones, too.
+        sites: groups by site.
+        order: heap of entries. After a subtask is taken, its group also has outdated entries.
         clear_at: length beyond which the heap is cleared of outdated entries.
     """
 
@@ -66,7 +66,7 @@ class Level:
 
 @dataclass(slots=True)
 class Backlog:
-    """The waiting work of a site, over all priorities: number of subtasks, and targets left of them."""
+    """The waiting work of a site over all priorities: number of subtasks, and number of their open targets."""
 
     subtasks: int = 0
     left: int = 0
@@ -76,22 +76,22 @@ class ReadyQueue:
     """Waiting subtasks by priority and group, with the free slots of nodes and the capacity of hosts.
 
     Args:
-        nodes: alive and not drained.
-        hosts: by host; one that is missing has no limit and refuses nobody.
+        nodes: nodes that are alive and not drained.
+        hosts: hosts by name. A missing host has no limit and refuses no node.
 
     Attributes:
-        nodes: by name, alive and not drained.
-        free: by name, attempts it can be given now; only nodes that can be given one.
-        capacity: of hosts.
-        hosts: by name, as they were set last.
-        backlog: by site that has waiting subtasks.
-        pending: by site, what has still to be admitted: it can't be given away yet, but a plan reckons with it.
-        sites: by site that ever had one, an example of its subtasks: of those with most hosts (kind is the same for
-            all; what has its result pages behind it asks its engine's host no more).
-        waiting: number of subtasks.
-        version: grows whenever a site is new, a node appears or goes, or a host refuses others than before: a plan
-            made for an older version is outdated.
-        changes: grows with everything that may let a node start what it could not start before.
+        nodes: nodes that are alive and not drained, by name.
+        free: number of further attempts by node, for nodes that can get one.
+        capacity: capacity of hosts.
+        hosts: hosts by name, as last set.
+        backlog: waiting work by site.
+        pending: work that is not admitted yet, by site. It can't be given yet, but plans include it.
+        sites: an example subtask for each site that ever had one, with as many hosts as possible: a subtask that needs
+            no further result pages does not ask its engine's host.
+        waiting: number of waiting subtasks.
+        version: grows when a site is new, a node appears or disappears, or a host refuses other nodes than before. A
+            plan for an older version is outdated.
+        changes: grows with each change that may let a node start a subtask.
     """
 
     def __init__(self, nodes: Iterable[NodeFacts] = (), hosts: Mapping[str, HostFacts] | None = None) -> None:
@@ -113,7 +113,7 @@ class ReadyQueue:
             self.set_node(node)
 
     def put(self, subtask: SubtaskFacts) -> None:
-        """A subtask waits from now on, behind those of its priority that wait already."""
+        """Add a waiting subtask behind those of its priority."""
         key = _key(subtask)
         group = self._groups.get(key)
         if group is None:
@@ -133,7 +133,7 @@ class ReadyQueue:
             self.version += 1
 
     def clear(self) -> None:
-        """Nothing waits any more; nodes and hosts stay."""
+        """Remove all waiting subtasks, but keep nodes and hosts."""
         self.backlog.clear()
         self.waiting = 0
         self._levels.clear()
@@ -141,11 +141,11 @@ class ReadyQueue:
         self._groups.clear()
 
     def set_pending(self, pending: Mapping[str, Backlog]) -> None:
-        """Note the work of each site that has still to be admitted, as it was counted last."""
+        """Set the work of each site that is not admitted yet."""
         self.pending = pending
 
     def set_node(self, node: NodeFacts) -> None:
-        """A node appears, or its kinds, catalog or free slots changed."""
+        """Add a node, or update its kinds, catalog and free slots."""
         known = self.nodes.get(node.name)
         if known is None or (known.kinds, known.lacks) != (node.kinds, node.lacks):
             self.version += 1
@@ -154,21 +154,21 @@ class ReadyQueue:
         self.set_free(node.name, node.free)
 
     def drop_node(self, name: str) -> None:
-        """A node is silent or drained."""
+        """Remove a node that is silent or drained."""
         if self.nodes.pop(name, None) is not None:
             self.version += 1
             self.changes += 1
         self.free.pop(name, None)
 
     def set_free(self, name: str, free: int) -> None:
-        """How many attempts a node can be given now; ignored for a node that is not on the ready queue."""
+        """Set the number of attempts that a node can get now. An unknown node is ignored."""
         if free > 0 and name in self.nodes:
             self.free[name] = free
         else:
             self.free.pop(name, None)
 
     def set_host(self, view: HostFacts) -> None:
-        """A host as it is now."""
+        """Add or update a host."""
         known = self.hosts.get(view.host)
         if (known.resting if known is not None else frozenset()) != view.resting:
             self.version += 1
@@ -176,26 +176,26 @@ class ReadyQueue:
         self.capacity.set(view)
 
     def drop_host(self, name: str) -> None:
-        """A host that nobody crawls and that refuses nobody: it has no limit until it is set again."""
+        """Remove a host that is not crawled and refuses no node. It has no limit until it is set again."""
         known = self.capacity.drop(name)
         self.changes += 1
         if known.resting:
             self.version += 1
 
     def left(self, site: str) -> int:
-        """Targets left of what waits of a site, and of what has still to be admitted."""
+        """Return the number of open targets of a site's waiting work and of its work that is not admitted yet."""
         return sum(known.left for by in (self.backlog, self.pending) if (known := by.get(site)) is not None)
 
     def levels(self) -> Iterator[Level]:
-        """The levels, the highest priority first; those where nothing waits are left out."""
+        """Yield the levels with waiting subtasks, the highest priority first."""
         for priority in self._priorities.copy():
             if priority in self._levels:
                 yield self._levels[priority]
 
     def in_order(self, level: Level) -> Iterator[Group]:
-        """Groups of a level by the one that waits longest in each; the reader may take from them meanwhile.
+        """Yield the groups of a level, in the order of their longest waiting subtasks. Subtasks may be taken meanwhile.
 
-        A group whose first was taken comes again in its new place, one that was passed over does not.
+        A group whose first subtask was taken comes again at its new place; a group that was passed over does not.
         """
         passed: list[Entry] = []
         try:
@@ -213,7 +213,7 @@ class ReadyQueue:
                     heappush(level.order, entry)
 
     def can_take(self, group: Group, node: str) -> bool:
-        """Whether the node could be given the group's next subtask now."""
+        """Return True if the node can get the group's next subtask now."""
         hosts = group.first.hosts
         return (
             bool(group.queue)
@@ -224,7 +224,7 @@ class ReadyQueue:
         )
 
     def able(self, group: Group) -> list[str]:
-        """Nodes that could be given the group's next subtask now."""
+        """Return the nodes that can get the group's next subtask now."""
         first, hosts = group.first, group.first.hosts
         if not group.queue or self.capacity.left(hosts) < 1:
             return []
@@ -237,15 +237,15 @@ class ReadyQueue:
         ]
 
     def any_able(self) -> bool:
-        """Whether any node could be given anything now."""
+        """Return True if any node can get a subtask now."""
         return any(map(self.able, self._groups.values()))
 
     def may_take(self, group: Group, node: str) -> bool:
-        """Whether the node may take the group's subtasks, now or once it has a free slot."""
+        """Return True if the node may take the group's subtasks, now or once it has a free slot."""
         return eligibility.may_take(group.first, node, self.nodes, self.hosts)
 
     def take(self, group: Group, node: str, place: int = 0) -> SubtaskFacts:
-        """Give the node a subtask of the group: the next one, or the one at this place."""
+        """Give the node a subtask of the group: the next one, or the one at `place`."""
         subtask = group.queue[place]
         del group.queue[place]
         waits = self.backlog[subtask.site]
@@ -278,7 +278,7 @@ class ReadyQueue:
         return level
 
     def _drop(self, last: SubtaskFacts) -> None:
-        """Forget the group whose last subtask was taken, and what was only there for it."""
+        """Remove the group whose last subtask was taken, and its empty site and level."""
         group = self._groups.pop(_key(last))
         level = self._levels[last.priority]
         level.sites[last.site].remove(group)
@@ -292,13 +292,13 @@ class ReadyQueue:
 
 
 def _current(entry: Entry) -> bool:
-    """Whether the group still begins with the subtask it was entered with."""
+    """Return True if the group still begins with the subtask of the entry."""
     number, _, group = entry
     return bool(group.queue) and group.queue[0].id == number
 
 
 def size_class(left: int) -> int:
-    """Sizes that count as alike: equal to a factor of two, and all beyond 64."""
+    """Return the class of a size. Sizes within a factor of two count as alike, and all sizes above 64."""
     return min(max(1, left).bit_length(), _LARGEST_CLASS)
 
 

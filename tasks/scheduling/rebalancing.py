@@ -1,16 +1,16 @@
-"""Rebalancing: a lease that a node has not begun goes where it would begin sooner (2022 buffering paper).
+"""Rebalancing: move a lease that a node has not begun to a node that would begin it sooner (2022 buffering paper).
 
 A node expects to begin the last of its prefetched leases after
 
-    expected wait = (prefetched leases - vacant slots) / start rate          (0 where each finds a vacant slot)
+    expected wait = (prefetched leases - vacant slots) / start rate          (0 if each finds a vacant slot)
 
 Leases move from the node with the longest expected wait to the one that may take them and would begin them first, the
-lease granted last first, as long as one begins sooner by more than `GAIN_S`. The paper moves a surplus from deque to
-remote queue to deque; here a lease is given back and granted anew, so only the node that got it last may begin it.
+lease granted last first, while one begins sooner by more than `GAIN_S`. The paper moves a surplus from deque to
+remote queue to deque. Here a lease is given back and granted again, so only the node that got it last may begin it.
 
-Invariants, held by tests: a lease that was begun stays; a node gives no more than its surplus (had it kept one lease
-more, that one would begin later than any it gave); the sum of expected waits falls by more than `GAIN_S` with each
-lease that moves, so nothing moves back and forth; and a lease that was granted less than `REST` ago stays.
+Invariants, checked by tests: a begun lease stays; a node gives no more than its surplus (if it kept one lease more,
+that one would begin later than any that it gave); the sum of expected waits falls by more than `GAIN_S` with each
+moved lease, so no lease moves back and forth; and a lease that was granted less than `REST` ago stays.
 """
 
 from __future__ import annotations
@@ -26,55 +26,53 @@ from tasks.scheduling import eligibility
 from tasks.scheduling.capacity import HostCapacity
 
 GAIN_S = 5.0
-"""A lease moves only if it is expected to begin sooner by more than this: moving it costs something, and the figures
-are as old as a heartbeat."""
+"""Minimum gain in seconds for moving a lease, as moving has a cost and the figures may be as old as a heartbeat."""
 
 REST = timedelta(seconds=10)
-"""A lease moves only if it was granted this long ago: two heartbeats, which then show what the last move did."""
+"""Minimum time since a lease was granted before it moves: two heartbeats, which show the effect of the last move."""
 
 MOST_MOVED = 100
-"""Leases moved at once, so that the transaction stays short."""
+"""Maximum number of leases moved in one transaction, so that it stays short."""
 
 HORIZON_S = 30.0
-"""Seconds of work that a node prefetches; what it does is taken to take as long, where nothing is known."""
+"""Seconds of work that a node prefetches, and the assumed duration of an attempt without data."""
 
 _HEARTBEAT_S = 5.0
-"""A heartbeat's interval: within it a node with a free slot begins a lease, even where a notification was lost."""
+"""Seconds between heartbeats. A node with a free slot begins a lease within them, even if a notification was lost."""
 
-_NEVER_S = 31_536_000.0  # stands for a wait without end, which JSON has no number for
+_NEVER_S = 31_536_000.0  # stands for an infinite wait, which JSON can't represent
 
 
 @dataclass(frozen=True, slots=True)
 class StartRate:
-    """How soon a node begins what it is given.
+    """The rate at which a node begins leases.
 
     Attributes:
-        per_s: attempts it begins per second once all its slots are taken; positive.
-        vacant: attempts it begins at once.
+        per_s: attempts begun per second when all slots are taken; positive.
+        vacant: number of attempts that begin without a wait.
     """
 
     per_s: float
     vacant: int
 
     def wait_s(self, leases: int) -> float:
-        """Seconds until it begins the last of so many leases."""
+        """Return the seconds until it begins the last of `leases` leases."""
         return max(0, leases - self.vacant) / self.per_s
 
 
 def start_rate(slots: int, working: int, attempts_per_s: float, waited_s: float) -> StartRate:
-    """The rate at which a node begins leases, by its heartbeat and its leases.
+    """Return the rate at which a node begins leases, from its heartbeat and its leases.
 
-    Its throughput counts, with two exceptions. Before it has one (it is new, or ended nothing within the window), and
-    where a slot is vacant (then throughput shows what it was given, not what it can do), one attempt per slot and
-    horizon is assumed, if that is more. And where it had leases and began none for longer than a heartbeat, it begins
-    at most one in that time, and has no vacant slot whatever it reports: a node that stalls stands out before its mean
-    over the window does.
+    It is the node's throughput, with two exceptions. If the node has no throughput yet (it is new, or ended no attempt
+    within the window) or has a vacant slot (then its throughput is limited by its leases), the rate is at least one
+    attempt per slot and horizon. If the node had leases but began none for longer than a heartbeat, the rate is at most
+    one lease in that time, without a vacant slot. So a stalled node is noticed before its mean throughput falls.
 
     Args:
-        slots: attempts it runs at once; at least 1.
-        working: attempts that hold a slot.
-        attempts_per_s: ended, mean over the window.
-        waited_s: how long it has had leases without beginning any; 0 where it has none.
+        slots: number of slots; at least 1.
+        working: number of attempts that hold a slot.
+        attempts_per_s: ended attempts per second, mean over the window.
+        waited_s: seconds for which it has had leases without beginning any; 0 if it has none.
     """
     stalled = waited_s > _HEARTBEAT_S
     vacant = 0 if stalled else max(0, slots - working)
@@ -89,8 +87,8 @@ class NodeLoad(NodeFacts):
     """A node that is alive and not drained, with its prefetched leases.
 
     Attributes:
-        prefetched: leases it has not begun.
-        rate: at which it begins them.
+        prefetched: number of leases that it has not begun.
+        rate: rate at which it begins them.
     """
 
     prefetched: int
@@ -98,23 +96,23 @@ class NodeLoad(NodeFacts):
 
     @property
     def wait_s(self) -> float:
-        """Seconds until it begins the last lease it has."""
+        """Seconds until it begins its last lease."""
         return self.rate.wait_s(self.prefetched)
 
 
 @dataclass(frozen=True, slots=True)
 class BufferRule:
-    """How many leases a node may prefetch: have beyond its slots.
+    """The number of leases that a node may prefetch: leases beyond its slots.
 
-    As many as it is expected to begin within `HORIZON_S`, but no more than
-    `slots_over` times its slots, so that the newest knowledge decides about the rest. Where attempts are short, at
-    least as many as it begins within `refill_s`. Attempts that only wait hold no slot: for each of them it gets another
-    lease, at most `slots_over` times its slots.
+    It is the number that the node is expected to begin within `HORIZON_S`, at most `slots_over` times its slots,
+    so that the newest statistics decide about the rest. If attempts are short, it is at least the number that
+    begins within `refill_s`. Attempts that only wait hold no slot. For each of them the node gets a further lease,
+    at most `slots_over` times its slots.
 
     Attributes:
-        refill_s: longest time until a free slot gets its next lease: that of the sweep, if no notification came.
-        slots_over: most prefetched leases of a slot.
-        silent_after_s: a node is silent after this time without a heartbeat: it gets nothing.
+        refill_s: maximum seconds until a free slot gets its next lease, reached if a notification was lost.
+        slots_over: maximum number of prefetched leases per slot.
+        silent_after_s: seconds without a heartbeat after which a node is silent and gets no leases.
     """
 
     refill_s: float = 5.0
@@ -122,12 +120,12 @@ class BufferRule:
     silent_after_s: float = 60.0
 
     def most(self, slots: int, idle: int, per_s: float) -> int:
-        """How many leases a node may have, begun or not.
+        """Return the number of leases that a node may have, begun or not.
 
         Args:
-            slots: attempts it runs at once.
-            idle: of those it has begun, how many only wait.
-            per_s: attempts it is expected to begin per second.
+            slots: number of slots.
+            idle: number of begun attempts that only wait.
+            per_s: expected number of attempts begun per second.
         """
         bound = self.slots_over * slots
         # Rounding error: a fraction below this is not another lease.
@@ -137,10 +135,10 @@ class BufferRule:
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """A lease its node gives back.
+    """A lease that its node gives back.
 
     Attributes:
-        because: with the figures, for `explain`.
+        because: the reason with its figures, for `explain`.
     """
 
     lease: PrefetchedLease
@@ -152,8 +150,8 @@ class Rebalancing:
     """The leases that move.
 
     Attributes:
-        returned: leases given back, in the order they were chosen.
-        takes: by node, how many of them it should be given; their sum is the number of those returned.
+        returned: leases given back, in the order of the decision.
+        takes: number of leases to give to each node, by name. Their sum is the number of `returned`.
     """
 
     returned: tuple[Returned, ...] = ()
@@ -161,8 +159,8 @@ class Rebalancing:
 
 
 def unbalanced(nodes: Sequence[NodeLoad]) -> bool:
-    """Whether a lease could begin sooner elsewhere, by expected waits and kinds alone: a check before leases are
-    loaded."""
+    """Return True if a lease might begin sooner at another node, by expected waits and kinds alone. Leases need not be
+    loaded for this check."""
     full = [one for one in nodes if one.prefetched and one.wait_s > GAIN_S]
     return any(
         giver.wait_s - one.rate.wait_s(one.prefetched + 1) > GAIN_S
@@ -178,16 +176,16 @@ def rebalance(
     hosts: Mapping[str, HostFacts],
     now: datetime,
 ) -> Rebalancing:
-    """Decide which leases go back so that expected waits become alike.
+    """Decide which leases go back, so that the expected waits become similar.
 
-    A lease goes to a node that may take it (`tasks.scheduling.eligibility`), may be given more, and whose address is
-    within the limits of its hosts. A lease a person asked this node for stays. A node that takes gives nothing in the
-    same decision. (One that gave never takes: it would have the longest wait again.)
+    A lease goes to a node that may take it (`tasks.scheduling.eligibility`), may get more leases, and whose address is
+    within the limits of the hosts. A lease stays if a person chose its node. A node that takes leases gives none in the
+    same decision, and a node that gives never takes, as it would have the longest wait again.
 
     Args:
-        nodes: alive and not drained.
-        leases: those not begun, of any node.
-        hosts: by host; one that is missing has no limit and refuses nobody.
+        nodes: nodes that are alive and not drained.
+        leases: leases of all nodes that are not begun.
+        hosts: hosts by name. A missing host has no limit and refuses no node.
     """
     waits = _Waits(nodes, hosts)
     of_node: dict[str, list[PrefetchedLease]] = {one.name: [] for one in nodes}
@@ -213,7 +211,7 @@ class _Waits:
     """Expected waits of nodes while leases move.
 
     Attributes:
-        takes: by node, leases it is given.
+        takes: number of leases given to each node, by name.
     """
 
     def __init__(self, nodes: Sequence[NodeLoad], hosts: Mapping[str, HostFacts]) -> None:
@@ -224,27 +222,27 @@ class _Waits:
         self.takes: dict[str, int] = {}
 
     def wait_s(self, node: str, more: int = 0) -> float:
-        """Expected wait of the last lease of a node, after so many more."""
+        """Return the expected wait of a node's last lease after `more` further ones."""
         return self._loads[node].rate.wait_s(self._prefetched[node] + more)
 
     def shortest_s(self) -> float:
-        """The soonest that any node would begin another lease."""
+        """Return the shortest wait of any node for one further lease."""
         return min((self.wait_s(name, 1) for name in self._loads if self._open(name)), default=math.inf)
 
     def taker(self, lease: PrefetchedLease) -> str | None:
-        """The node that would begin the lease first, of those that may take it."""
+        """Return the node that would begin the lease first among those that may take it; `None` if there is none."""
         able = (name for name in self._loads if name != lease.node and self._can_take(name, lease))
         return min(able, key=lambda name: (self.wait_s(name, 1), name), default=None)
 
     def move(self, lease: PrefetchedLease, taker: str) -> None:
-        """The lease goes to the taker."""
+        """Move a lease to the taker."""
         self._prefetched[lease.node] -= 1
         self._prefetched[taker] += 1
         self.takes[taker] = self.takes.get(taker, 0) + 1
         self._capacity.take(lease.hosts, taker)
 
     def why(self, giver: str, taker: str) -> Explanation:
-        """Why a lease of the giver goes to the taker now."""
+        """Return the reason why a lease of the giver goes to the taker now."""
         return because(
             Reason.REBALANCED,
             giver=giver,

@@ -1,14 +1,14 @@
-"""Statistics of every (site, node) from its attempts, held so that nothing has to be faded one by one.
+"""Statistics of every (site, node) from its attempts, stored so that pairs need not be faded one by one.
 
 Sums fade in three ways (`tasks.domain.pair_stats`): with time, by 2 ** -(age / half-life); with every new attempt of
-the same pair, by 1 - 1 / memory, so that a busy pair is known by its last `memory` attempts or so; and with an attempt
-that shows a change, by how much it does (`tasks.domain.change_point`).
+the same pair, by 1 - 1 / memory, so that about the last `memory` attempts of a busy pair count; and with an attempt
+that shows a change, by the size of the change (`tasks.domain.change_point`).
 
-Reports of running attempts are held apart and replaced whenever they are read anew: they count in every
-answer, but are never folded in.
+Reports of running attempts are stored separately and replaced when they are read again. They count in every result,
+but are never added to the sums.
 
-All sums are kept in units of one moment: a weight of 1 at time t is stored as 2 ** ((t - moment) / half-life). Fading
-all of them is then one factor, and every ratio is right without it.
+All sums are stored in units of one moment: a weight of 1 at time t is stored as 2 ** ((t - moment) / half-life). So
+fading all of them takes one factor, and ratios need no factor.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from numpy.typing import NDArray
 from tasks.domain.pair_stats import HALF_LIFE_S, MEMORY, SUMS, AttemptResult, PairStats
 
 _LONGEST = 500.0
-"""Half-lives after which the moment is moved: far from the largest float."""
+"""Number of half-lives after which the moment is moved, far below the largest float."""
 
 _TRIED = SUMS.index("tried")
 
 Sums = NDArray[np.float64]
-"""Sums of pairs; the last axis is in the order of `tasks.domain.pair_stats.SUMS`."""
+"""Sums of pairs. The last axis has the order of `tasks.domain.pair_stats.SUMS`."""
 
 
 class Knowledge:
-    """Faded sums of every pair; one fold costs the same however many pairs there are.
+    """Faded sums of every pair. The cost of adding an attempt does not grow with the number of pairs.
 
     Args:
-        half_life_s: positive.
-        memory: attempts, more than 1.
+        half_life_s: half-life in seconds; positive.
+        memory: number of attempts that count, more than 1.
 
     Attributes:
-        sites, nodes: place of each name on the first and second axis of the sums.
+        sites, nodes: places of the names on the first and second axis of the sums.
     """
 
     def __init__(self, half_life_s: float = HALF_LIFE_S, memory: float = MEMORY) -> None:
@@ -60,13 +60,13 @@ class Knowledge:
             self.put(attempt.site, attempt.node, here.with_attempt(attempt, self._memory), now_s)
 
     def put(self, site: str, node: str, stats: PairStats, at_s: float) -> None:
-        """Replace what is known of a pair by sums that are faded to ``at_s``."""
+        """Replace the sums of a pair by sums that are faded to ``at_s``."""
         scale = self._scale(at_s)
         place = self._place(site, node)  # may replace the array
         self._sums[place] = [total * scale for total in stats.values()]
 
     def set_running(self, attempts: Iterable[AttemptResult]) -> None:
-        """Replace what running attempts have reported so far."""
+        """Replace the reports of running attempts."""
         running: dict[tuple[str, str], PairStats] = {}
         for one in attempts:
             self._place(one.site, one.node)
@@ -76,11 +76,11 @@ class Knowledge:
 
     @property
     def pages_tried(self) -> float:
-        """Tried pages of all pairs, in a unit that changes as they fade: to see how much is new."""
+        """Return the tried pages of all pairs, in a unit that changes as they fade, to measure how many are new."""
         return float(self._sums[..., _TRIED].sum()) + sum(one.tried for one in self._running.values())
 
     def pair(self, site: str, node: str, now_s: float) -> PairStats:
-        """A pair, faded to ``now_s``; zeros where nothing is known."""
+        """Return the statistics of a pair, faded to ``now_s``; zeros without data."""
         closed, running = self._closed(site, node, now_s), self._running.get((site, node))
         return closed if running is None else closed + running
 
@@ -92,7 +92,7 @@ class Knowledge:
         return PairStats.of((self._sums[i, j] / scale).tolist())
 
     def site(self, site: str, now_s: float) -> PairStats:
-        """A site over all nodes, faded to ``now_s``."""
+        """Return the statistics of a site over all nodes, faded to ``now_s``."""
         i = self.sites.get(site)
         if i is None:
             return PairStats()
@@ -101,7 +101,7 @@ class Knowledge:
         return sum((of for (name, _), of in self._running.items() if name == site), closed)
 
     def known(self, now_s: float) -> dict[tuple[str, str], PairStats]:
-        """Every pair that was ever tried, faded to ``now_s``."""
+        """Return the statistics of all pairs with attempts, faded to ``now_s``."""
         return {
             (site, node): self.pair(site, node, now_s)
             for site, i in self.sites.items()
@@ -110,21 +110,21 @@ class Knowledge:
         }
 
     def sums(self, now_s: float) -> Sums:
-        """All pairs, faded to ``now_s``: array of (sites, nodes, `SUMS`), in the order of `sites` and `nodes`."""
+        """Return the sums of all pairs, faded to ``now_s``: shape (sites, nodes, `SUMS`), in the order of both."""
         sums = self._sums[: len(self.sites), : len(self.nodes)] / self._scale(now_s)
         for (site, node), running in self._running.items():
             sums[self.sites[site], self.nodes[node]] += running.values()
         return sums
 
     def _scale(self, now_s: float) -> float:
-        """The number that a weight of 1 at ``now_s`` is stored as."""
+        """Return the number that stores a weight of 1 at ``now_s``."""
         if self._moment_s is None:
             self._moment_s = now_s
         age = (now_s - self._moment_s) / self._half_life_s
         if age > _LONGEST:
             self._sums *= 2.0 ** -min(age, 1000.0)
             self._moment_s, age = now_s, 0.0
-        return float(2.0 ** max(age, -_LONGEST))  # what is so much older counts nothing anyhow
+        return float(2.0 ** max(age, -_LONGEST))  # older weights are practically zero
 
     def _place(self, site: str, node: str) -> tuple[int, int]:
         i = self.sites.setdefault(site, len(self.sites))
