@@ -209,7 +209,7 @@ class Corrections(BaseModel):
     """The form with a person's corrections of one page of a draft.
 
     Attributes:
-        show: first row of the page to show next; `None` to add the products.
+        show: first row of the page to show next; `None` for the same page.
         begin: first row of this page.
         name, keywords, category: values of each row.
         out: rows to leave out.
