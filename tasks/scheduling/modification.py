@@ -1,7 +1,7 @@
-"""Modification: how many hits and how many seconds the next attempt of what is left may take.
+"""Modification: compute the quota (hits) and the budget (seconds) of a subtask's next attempt.
 
-Completion and efficiency pull against each other (2014 paper, modification; it prints no formula). Ours is
-one objective over both.
+Completion and efficiency are in conflict (2014 paper, modification; it prints no formula). Our objective combines
+both.
 
 Model. An attempt of n pages first costs an overhead of o active seconds, then s seconds a page. A spell
 that began well turns bad (a block that answers, an overloaded site) at each page with hazard h; from then
@@ -24,15 +24,14 @@ logarithms) is laid to bad spells, the rest to single pages: c0 = (collected / t
 The hazard solves G(m') / m' = tried / offered * (collected / tried) ** SPELL_SHARE, with m' = max(m,
 default quota): single misses that look like short spells must not shorten attempts ever further.
 
-Few data are treated as few: ln h and ln s are means of what was seen, with the weight of its attempts, and of
-a prior with the weight `PRIOR_ATTEMPTS`. The prior hazard is the one whose optimum is the default quota, the
-prior s the one whose budget is the default budget; and what was seen counts at most as far as the quota's
-bounds reach.
+With few data the prior counts more: ln h and ln s are means of the observed values, weighted by the number of
+attempts, and of a prior with the weight `PRIOR_ATTEMPTS`. The prior hazard has the default quota as its optimum, the
+prior s has the default budget as its budget. Observed values are limited to the range of the quota's bounds.
 
 Budget. Page times are independent with coefficient of variation `PAGE_CV`, their sum taken as lognormal
 with the same mean and variance (Fenton 1960). The budget is the time within which the quota gets done with
-probability 0.9. Where even the longest budget is too short for that, the quota is cut to what fits. Both
-stay within the site's bounds.
+probability 0.9. If even the longest budget is too short for that, the quota is reduced to fit. Both stay within the
+site's bounds.
 """
 
 from __future__ import annotations
@@ -53,11 +52,11 @@ _NORMAL_90 = 1.2815515655446004
 
 
 _FADED = 1e-9
-"""Less than this is no data: sums that faded so far carry no digits."""
+"""Sums below this count as no data, because they have faded too far to have valid digits."""
 
 
 OVERHEAD_S = 1.0
-"""Active seconds of an attempt that are no page's; at most half of what attempts were seen to take."""
+"""Overhead of an attempt in active seconds; at most half of the observed time of attempts."""
 
 SPELL_SHARE = 0.5
 """Share (0 to 1) of misses among tried pages that come in spells."""
@@ -66,7 +65,7 @@ PAGE_CV = 1.0
 """Standard deviation of a page's seconds over their mean."""
 
 PRIOR_ATTEMPTS = 4.0
-"""Weight of the defaults against what was seen."""
+"""Weight of the defaults, as a number of attempts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +73,11 @@ class Modification:
     """Limits of the next attempt.
 
     Attributes:
-        quota: most hits.
-        budget_s: most active seconds.
-        objective: J of the quota: pages per active second expected in a spell that starts well; None where
-            nothing was estimated.
-        reason: why the quota is so.
+        quota: maximum number of hits.
+        budget_s: maximum active seconds.
+        objective: J of the quota: expected pages per active second in a spell that starts well; `None` without an
+            estimate.
+        reason: reason for the quota.
         figures: parameters of the reason.
     """
 
@@ -89,11 +88,11 @@ class Modification:
     figures: Mapping[str, float] = field(default_factory=dict)
 
     def set_by_person(self, quota: int) -> Modification:
-        """Return the same with the quota that a person set."""
+        """Return this modification with a quota set by a person."""
         return replace(self, quota=quota, reason=Reason.PERSON_SET_QUOTA, figures={})
 
     def as_detail(self) -> dict[str, object]:
-        """As plain JSON types, for the event log."""
+        """Return the fields as JSON values for the event log."""
         return {
             "quota": self.quota,
             "budget_s": self.budget_s,
@@ -119,49 +118,49 @@ class Spell:
     overhead_s: float
 
     def objective(self, pages: int) -> float:
-        """J: pages stored per active second by attempts of so many pages."""
+        """Return J: pages stored per active second by attempts of `pages` pages."""
         stored = self.page_chance * _good_pages(_rate(self.hazard), pages)
         return stored / (self.overhead_s + pages * self.seconds_per_page)
 
     def best_pages(self, lowest: int, highest: int) -> int:
-        """The number of pages in [lowest, highest] that maximises J."""
+        """Return the number of pages in [lowest, highest] that maximises J."""
         root = _best_length(_rate(self.hazard), self.overhead_s / self.seconds_per_page)
         below = min(max(math.floor(root), lowest), highest)
         above = min(below + 1, highest)
         return above if self.objective(above) > self.objective(below) else below
 
     def budget_s(self, pages: int) -> float:
-        """Active seconds within which so many pages get done with probability 0.9 (lognormal sum)."""
+        """Return the active seconds that are enough for `pages` pages with probability 0.9 (lognormal sum)."""
         return self.overhead_s + _pages_90(pages) * self.seconds_per_page
 
     def most_pages(self, budget_s: float, lowest: int, highest: int) -> int:
-        """The most pages in [lowest, highest] whose budget is within so many seconds; `lowest` where none's is."""
+        """Return the largest number of pages in [lowest, highest] with a budget up to `budget_s`, else `lowest`."""
 
         counts = range(lowest, highest + 1)
         return max(lowest, lowest - 1 + bisect_right(counts, budget_s, key=self.budget_s))
 
 
 def default_quota(quota: Bounds) -> int:
-    """The quota of an attempt nothing is known about: the middle of its bounds on a logarithmic scale."""
+    """Return the quota of an attempt without data: the middle of the bounds on a logarithmic scale."""
     return max(1, round(math.sqrt(max(quota.min, 1.0) * max(quota.max, 1.0))))
 
 
 def default_budget_s(budget_s: Bounds) -> float:
-    """The budget of an attempt nothing is known about: the middle of its bounds on a logarithmic scale."""
+    """Return the budget of an attempt without data: the middle of the bounds on a logarithmic scale."""
     return math.sqrt(max(budget_s.min, 1e-3) * max(budget_s.max, 1e-3))
 
 
 def fixed(quota: Bounds, budget_s: Bounds) -> Modification:
-    """Modification switched off: the defaults, whatever was seen. Also what a first attempt gets."""
+    """Return the defaults, for a first attempt, and for all attempts if modification is switched off."""
     return Modification(default_quota(quota), default_budget_s(budget_s), None, Reason.SITE_DEFAULTS)
 
 
 def modify(stats: PairStats, left: int, quota: Bounds, budget_s: Bounds) -> Modification:
-    """Quota and budget of what is left of a subtask.
+    """Return quota and budget of the next attempt of a subtask.
 
     Args:
-        stats: of the pair that will run it or, as long as the node isn't known, of the site over its nodes.
-        left: targets left. They are divided evenly over as many attempts as the optimum needs.
+        stats: statistics of the pair that will run it or, if the node isn't known yet, of the site over its nodes.
+        left: number of open targets. They are divided evenly over as many attempts as the optimum needs.
         quota: the site's bounds, in hits.
         budget_s: the site's bounds, in seconds.
     """
@@ -182,9 +181,9 @@ def modify(stats: PairStats, left: int, quota: Bounds, budget_s: Bounds) -> Modi
 
 @lru_cache(maxsize=4096)
 def _optimum(stats: PairStats, quota: Bounds, budget_s: Bounds) -> tuple[Spell, int, int]:
-    """The model, the most pages that fit into the longest budget, and the best number of pages up to that.
+    """Return the model, the number of pages that fit into the longest budget, and the best number of pages up to it.
 
-    Kept, since a turn of the scheduler gives several leases of the same pair at the same moment.
+    The result is cached, since a turn of the scheduler gives several leases of a pair at the same moment.
     """
     spell = estimate_spell(stats, quota, budget_s)
     lowest, highest = _whole(quota)
@@ -193,7 +192,7 @@ def _optimum(stats: PairStats, quota: Bounds, budget_s: Bounds) -> tuple[Spell, 
 
 
 def estimate_spell(stats: PairStats, quota: Bounds, budget_s: Bounds) -> Spell:
-    """The model's parameters from what was seen, shrunk to what makes the defaults the optimum."""
+    """Return the model's parameters: observed values, shrunk towards those with the defaults as optimum."""
     usual, usual_budget = default_quota(quota), default_budget_s(budget_s)
     usual_overhead = min(OVERHEAD_S, 0.5 * usual_budget)
     usual_s = (usual_budget - usual_overhead) / _pages_90(usual)
@@ -215,7 +214,7 @@ def estimate_spell(stats: PairStats, quota: Bounds, budget_s: Bounds) -> Spell:
 
 
 def _seen_rate(stats: PairStats, usual: int, span: tuple[float, float]) -> float:
-    """-ln(1 - h) that explains the share of offered pages that bad spells took, within `span`."""
+    """Return the -ln(1 - h) within `span` that explains the share of offered pages lost in bad spells."""
     chance = min(1.0, stats.collected / stats.tried) if stats.tried > 0 else 1.0
     kept = min(1.0, stats.tried / stats.offered) * chance**SPELL_SHARE
     pages = max(stats.offered / stats.attempts, float(usual))
@@ -224,20 +223,20 @@ def _seen_rate(stats: PairStats, usual: int, span: tuple[float, float]) -> float
 
 @lru_cache(maxsize=1024)
 def _rate_with_optimum(pages: int, ratio: float) -> float:
-    """-ln(1 - h) for which so many pages are the optimum: (e^x - 1 - x) / x = ratio / pages, x / pages."""
+    """Return the -ln(1 - h) with `pages` as optimum: x / pages with (e^x - 1 - x) / x = ratio / pages."""
     goal = ratio / pages
     return _root(lambda x: (math.expm1(x) - x) / x - goal, 1e-9, 2.0 * math.log1p(goal) + 2.0) / pages
 
 
 def _best_length(rate: float, ratio: float) -> float:
-    """The real number of pages that maximises J: x / rate with e^x = 1 + x + rate * ratio."""
+    """Return the real number of pages that maximises J: x / rate with e^x = 1 + x + rate * ratio."""
     goal = rate * ratio
     above = math.sqrt(2.0 * goal) if goal <= 1.0 else 2.0 * math.log1p(goal)
     return _root(lambda x: math.expm1(x) - x - goal, 0.0, above) / rate
 
 
 def _good_pages(rate: float, pages: float) -> float:
-    """G: pages of an attempt that fall into its good spell, (1 - (1 - h)^n) / h with h = 1 - e^-rate."""
+    """Return G, the pages of an attempt in its good spell: (1 - (1 - h)^n) / h with h = 1 - e^-rate."""
     return math.expm1(-rate * pages) / math.expm1(-rate)
 
 
@@ -246,7 +245,7 @@ def _rate(hazard: float) -> float:
 
 
 def _pages_90(pages: float) -> float:
-    """0.9 quantile of the time of so many pages, in mean page times (lognormal of the same two moments)."""
+    """Return the 0.9 quantile of the time of `pages` pages, in mean page times (lognormal with the same moments)."""
     variance = PAGE_CV**2 / pages
     return pages / math.sqrt(1.0 + variance) * math.exp(_NORMAL_90 * math.sqrt(math.log1p(variance)))
 
@@ -254,7 +253,7 @@ def _pages_90(pages: float) -> float:
 def _root(rising: Callable[[float], float], low: float, high: float) -> float:
     """Return the number in [low, high] at which a rising function crosses 0, or the nearer end if it does not.
 
-    Bisection to the last digit takes less than scipy's import, which no first lease waits for.
+    It uses bisection, which takes less time than importing scipy before the first lease.
     """
     middle = 0.5 * (low + high)
     while low < middle < high:
@@ -267,7 +266,7 @@ def _root(rising: Callable[[float], float], low: float, high: float) -> float:
 
 
 def _between(prior: float, seen: float, weight: float) -> float:
-    """Weighted geometric mean."""
+    """Return the weighted geometric mean of the prior and the observed value."""
     return math.exp((1.0 - weight) * math.log(prior) + weight * math.log(seen))
 
 

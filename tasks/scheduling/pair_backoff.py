@@ -1,17 +1,17 @@
-"""Back-off per pair: how many attempts at once a node may have at a host that refused it.
+"""Back-off per pair: limit the number of concurrent attempts of a node at a host that refused it.
 
-A host refuses an address because of the requests it sent, and accepts it again after a while. A node that goes on as
-before is refused again, and loses more time to rests than it gains. So each refusal halves the attempts the node may
-have there, and they grow back with time. With s the attempts at once that were allowed when it was refused,
+A host refuses an address because of its requests, and accepts it again after a while. A node that continues as
+before is refused again, and loses more time to rests than it gains. So each refusal halves the number of attempts
+that the node may have there, and it grows back with time. With s concurrent attempts allowed at the refusal,
 
     share(t) = s / 2 * 2 ** ((t - refused at) / recovery)            (until it reaches all of the node's slots)
 
-Multiplicative decrease as in congestion control (Chiu and Jain, 1989), with an increase by time, since a node that is
-held back gathers no successes to increase by. A share below 1 is kept by waiting between attempts: after one that is
-expected to take d seconds the next one begins d / share later.
+This is a multiplicative decrease as in congestion control (Chiu and Jain, 1989). The increase is by time, since a
+limited node has too few successes to count. A share below 1 means waiting between attempts: after an attempt that is
+expected to take d seconds, the next one begins d / share later.
 
 A refused address that is granted less than its limit, as one that learned how often it may ask
-(`tasks.fetching.thresholds`), is kept back by its permits. Its attempts are not held back besides.
+(`tasks.fetching.thresholds`), is already limited by its permits. Its attempts are not limited in addition.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ RECOVERY_S = 1800.0
 """Time in which the share of a refused node doubles."""
 
 _LEAST = 1.0 / 64
-"""The least share: an attempt of ten seconds every ten minutes still notices when a host becomes milder."""
+"""Minimum share. An attempt of ten seconds every ten minutes still notices that a host accepts more requests."""
 
 
 @dataclass(slots=True)
@@ -41,7 +41,7 @@ class _Refused:
 
 
 class PairBackoff:
-    """Shares of (host, node) pairs; it remembers refusals, and losing them costs a refusal or two.
+    """Shares of (host, node) pairs. They come from refusals in memory; losing these costs a few further refusals.
 
     Args:
         recovery_s: time in which a share doubles.
@@ -54,17 +54,17 @@ class PairBackoff:
         self._resting: frozenset[tuple[str, str]] = frozenset()
 
     def update(self, ready: ReadyQueue, now_s: float) -> None:
-        """Count refusals that are new since the last update."""
+        """Count the refusals since the last update."""
         if ready.version == self._version:
             return
         self._version = ready.version
-        # A host that answers nobody does so whatever was sent to it.
+        # A host that answers no node does so regardless of the requests.
         resting = frozenset(
             (name, node) for name, view in ready.hosts.items() for node in view.resting - view.unanswered
         )
         for host, node in resting - self._resting:
             if ready.hosts[host].shares.get(node, 1.0) < 1.0:
-                continue  # its permits are kept back already
+                continue  # its permits are limited already
             known = ready.nodes.get(node)
             before = min(
                 self.share((host,), node, now_s), float(max(1, known.slots if known is not None else 1))
@@ -73,21 +73,21 @@ class PairBackoff:
         self._resting = resting
 
     def active(self) -> bool:
-        """Whether any node was ever refused."""
+        """Return True if any node was ever refused."""
         return bool(self._refused)
 
     def any(self, hosts: Iterable[str]) -> bool:
-        """Whether one of these hosts ever refused a node."""
+        """Return True if one of these hosts ever refused a node."""
         return any(host in self._refused for host in hosts)
 
     def share(self, hosts: Iterable[str], node: str, now_s: float) -> float:
-        """Attempts at once that the node may have at these hosts: fewer than 1 are kept by waiting; inf: any."""
+        """Return the number of concurrent attempts of the node at these hosts. Below 1 it waits; inf is no limit."""
         return min((self._one(host, node, now_s) for host in hosts), default=math.inf)
 
     def shares(
         self, examples: Sequence[SubtaskFacts], nodes: Sequence[str], now_s: float
     ) -> NDArray[np.float64]:
-        """Attempts at once that each node may have at each site, of which one subtask is given. (sites, nodes)"""
+        """Return the number of concurrent attempts of each node at the site of each example. (sites, nodes)"""
         most = np.full((len(examples), len(nodes)), np.inf)
         for place, one in enumerate(examples):
             if self.any(one.hosts):
@@ -95,7 +95,7 @@ class PairBackoff:
         return most
 
     def allows(self, hosts: Iterable[str], node: str, now_s: float, ready: ReadyQueue) -> bool:
-        """Whether the node may begin an attempt at these hosts now."""
+        """Return True if the node may begin an attempt at these hosts now."""
         if not self._refused:
             return True
         for host in hosts:
@@ -108,7 +108,7 @@ class PairBackoff:
         return True
 
     def begun(self, hosts: Iterable[str], node: str, now_s: float, expected_s: float) -> None:
-        """The node begins an attempt there that is expected to take so long."""
+        """Record that the node begins an attempt there that is expected to take `expected_s` seconds."""
         for host in hosts:
             known = self._refused.get(host, {}).get(node)
             if known is not None:

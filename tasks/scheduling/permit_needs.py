@@ -1,6 +1,6 @@
-"""Nodes that a site needs: whether a node is worth the permits of its host, and when its attempts end early.
+"""Decide if a node is worth the permits of a site's host, and when its attempts end early.
 
-Permits of a host that a node takes are lost to the others. So it is compared with those that would use them.
+Permits that a node takes are lost to other nodes. So the node is compared with those that would use them.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from tasks.scheduling.plan import Plan
 from tasks.scheduling.ready_queue import Group, ReadyQueue
 
 _NEAR = 0.8
-"""A node is given permits of a host that others could have where it reaches this share of their page chance."""
+"""Share of other nodes' page chance that a node must reach to get permits that they could use."""
 
 _SOON_S = 20.0
-"""The waiting work of a site is left to its best nodes where they are done with it within this time."""
+"""Seconds within which a site's best nodes must complete its waiting work for it to be left to them."""
 
 _Key = tuple[str, tuple[str, ...], tuple[str, ...], int]
-"""Site, hosts and nodes avoided of subtasks, and the version of the ready queue: the same nodes are needed there."""
+"""Site, hosts and avoided nodes of subtasks, and version of the ready queue. Equal keys need the same nodes."""
 
 WouldTake = Callable[[str], bool]
-"""Whether a node would take the group, had it a free slot: one that would not takes no permits, however good it is."""
+"""Function that returns True if a node would take the group if it had a free slot. Only such nodes use permits."""
 
 
 class PermitNeeds:
     """Needs of permits while one plan is in force.
 
     Args:
-        plan: what each pair is believed to yield.
+        plan: the plan with the estimated yields of all pairs.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -37,7 +37,7 @@ class PermitNeeds:
         self._chances: dict[_Key, list[tuple[float, str, float]]] = {}
 
     def near_best(self, ready: ReadyQueue, group: Group, node: str, would_take: WouldTake) -> bool:
-        """Whether the node makes nearly as many pages of a request as those it would take permits from."""
+        """Return True if the node gets nearly as many pages per request as the nodes it would take permits from."""
         if group.first.assigned == node:
             return True
         row, column = self._plan.sites[group.first.site], self._plan.nodes[node]
@@ -46,8 +46,8 @@ class PermitNeeds:
         )
 
     def floor(self, ready: ReadyQueue, group: Group, node: str, would_take: WouldTake) -> PageFloor:
-        """When an attempt of the node at the group ends early: it makes fewer pages of a request than those it takes
-        permits from."""
+        """Return when an attempt of the node at the group ends early: if it gets fewer pages per request than the nodes
+        it takes permits from."""
         if not self._plan.includes(group.first.site, node) or group.first.assigned == node:
             return NO_FLOOR
         plan = self._plan
@@ -56,13 +56,13 @@ class PermitNeeds:
         return PageFloor.of(a, b, self._least_share(ready, group, node, would_take))
 
     def _least_share(self, ready: ReadyQueue, group: Group, node: str, would_take: WouldTake) -> float:
-        """Pages of a request that the node needs at the group's site, so that it is right to give it permits.
+        """Return the pages per request that the node needs at the group's site to be worth its permits.
 
         It is compared with the last of the other nodes that are needed there, the best ones first: as many as use up
-        what the site's host grants in all, or as get done with what waits of the site within `_SOON_S`, if those are
-        fewer. A node counts that uses up its address's limit with its slots: another one has not the slots to take
-        the permits, whatever they are worth. A node that rests counts where its rest is over before this
-        one would be done. 0 where there are not so many others, or no limits.
+        the host's total rate, or as complete the site's waiting work within `_SOON_S`, if those are fewer. Only nodes
+        count whose slots use up their address's limit, because others have no slots for further permits. A resting
+        node counts if its rest ends before this node would be done. The result is 0 if there are too few other nodes
+        or no limits.
         """
         plan, first = self._plan, group.first
         limit = capacity.tightest(first.hosts, ready.hosts)

@@ -1,9 +1,9 @@
-"""The planner of `feedback`: what every (site, node) is expected to yield, and which sites each node should serve.
+"""The planner of `feedback`. It estimates the yield of every (site, node) and plans which sites each node serves.
 
 A plan rests on rates drawn from the posteriors of all pairs (`tasks.scheduling.posterior`) and divides the slots of all
-nodes over the sites (`tasks.scheduling.fluid`). It is made every `REPLAN_S`, whenever sites, nodes or refusals
-change, and when much has been learned. While the solver loads, nothing is divided, and each node takes what it is best
-at.
+nodes over the sites (`tasks.scheduling.fluid`). It is made every `REPLAN_S`, when sites, nodes or refusals change,
+and when there are many new results. While the solver loads, there is no division, and each node takes the work that
+it is best at.
 """
 
 from __future__ import annotations
@@ -28,59 +28,59 @@ from tasks.scheduling.sampled_rates import SampledRates
 from tasks.scheduling.statistics import Knowledge
 
 _OUTDATED_S = 0.1 * REPLAN_S
-"""Age after which a plan that fits no longer is made anew."""
+"""Age in seconds after which a plan that no longer fits is replaced."""
 
 _NEWS = 1.25
-"""A plan is made anew once so many times as many pages have been tried as when it was made, ..."""
+"""A plan is replaced when the number of tried pages is this multiple of the number when it was made, ..."""
 
 _FIRST_NEWS = 10.0
-"""... and so many more, ..."""
+"""... and exceeds it by at least this number, ..."""
 
 _NEWS_S = 0.05 * REPLAN_S
-"""... but not sooner than this."""
+"""... but not before this age in seconds."""
 
 _UNPLANNED_S = 0.01 * REPLAN_S
-"""Age after which a plan is made anew because work waits of a site of which nothing waited then."""
+"""Age in seconds after which a plan is replaced because work waits at a site without waiting work before."""
 
 _MANY_PAIRS = 10_000
-"""With more pairs than this, plans are made less often: a plan's cost grows with their number."""
+"""Number of pairs above which plans are made less often, as the cost of a plan grows with it."""
 
 _MOST_TIMES_LONGER = 5.0
-"""At most so many times less often."""
+"""Maximum factor by which plans are made less often."""
 
 _AHEAD = 4.0
-"""A node may run ahead of the plan at a site by this factor, while something else that is planned for it waits."""
+"""Factor by which a node may exceed its plan at a site while other planned work waits for it."""
 
 _ROUNDS = 5.0
-"""A draw is kept as long as it takes to try every pair so many times ..."""
+"""A draw is kept for the time that it takes to try every pair this number of times, ..."""
 
 _PAIRS_TO_EXPLORE = 5000
-"""... where there are so many pairs; with fewer it is kept for a shorter time, in proportion."""
+"""... if there are at least this number of pairs; with fewer, for a proportionally shorter time."""
 
 _HOPELESS = 0.1
-"""A node that reaches less than this share of the pages that the best node of a site reaches is left out there."""
+"""A site's plan leaves out nodes that reach less than this share of the pages that its best node reaches."""
 
 _SCARCITY = 0.3, 0.7
-"""How much the best yield a subtask could get elsewhere counts against giving it a slot, from 0 (most pages now) to 1
-(each node does what it is comparatively best at): with endless work, and from `_SCARCE_S` before its end on. Found by
-simulation: docs/strategies.md."""
+"""Weight of a subtask's best yield elsewhere against giving it a slot, from 0 (most pages now) to 1 (each node does
+the work it is comparatively best at): with endless work, and in the last `_SCARCE_S`. Found by simulation:
+docs/strategies.md."""
 
 _SCARCE_S = 7200.0
-"""Up to this time until all is collected the full comparison counts; of a backlog n times as long, an n-th of it."""
+"""Seconds until all is collected up to which the weight is full. For a backlog n times as long it is an n-th."""
 
 _ROUNDING = 1e-6
-"""A shadow price up to this is 0: the solver's rounding."""
+"""Shadow prices up to this count as 0, because of the solver's rounding."""
 
 _ATTEMPT_S = 10.0
-"""Active seconds of an attempt, where nothing is known."""
+"""Assumed active seconds of an attempt without data."""
 
 
 class Planner:
-    """Makes plans and keeps the one in force. All it remembers can be made anew.
+    """Makes plans and stores the one in force. All stored values can be computed again.
 
     Args:
-        settings: of allocation.
-        backoff: which nodes a host refused not long ago.
+        settings: settings of the allocation.
+        backoff: recent refusals of nodes by hosts.
     """
 
     def __init__(self, settings: AllocationSettings, backoff: PairBackoff) -> None:
@@ -92,7 +92,7 @@ class Planner:
         self._forget()
 
     def _forget(self) -> None:
-        """Empty the caches, which hold for one plan."""
+        """Clear the caches, which belong to one plan."""
         self._given_s: dict[tuple[str, str], float] = {}
         self._sites_of: dict[str, list[str]] = {}
         self._nodes_of: dict[str, list[str]] = {}
@@ -101,24 +101,24 @@ class Planner:
 
     @property
     def plan(self) -> Plan:
-        """The plan in force. Raises ValueError before the first `update`."""
+        """Return the plan in force. Raises ValueError before the first `update`."""
         if self._plan is None:
             raise ValueError("no plan was made yet: call update")
         return self._plan
 
     @property
     def permit_needs(self) -> PermitNeeds:
-        """By the plan in force. Raises ValueError before the first `update`."""
+        """Return the needs of permits by the plan in force. Raises ValueError before the first `update`."""
         if self._permit_needs is None:
             raise ValueError("no plan was made yet: call update")
         return self._permit_needs
 
     def includes(self, site: str, node: str) -> bool:
-        """Whether there is a plan, and both were there when it was made."""
+        """Return True if there is a plan that knows both names."""
         return self._plan is not None and self._plan.includes(site, node)
 
     def update(self, ready: ReadyQueue, knowledge: Knowledge, now_s: float, rng: Random) -> None:
-        """Make a new plan where there is none, where it is too old, or where it fits no longer."""
+        """Make a new plan if there is none, or if the plan is too old or no longer fits."""
         if self._plan is not None:
             age_s = now_s - self._plan.made_at_s
             changed = self._plan.version != ready.version and self.outdated(now_s)
@@ -133,11 +133,11 @@ class Planner:
         self.replan(ready, knowledge, now_s, rng)
 
     def outdated(self, now_s: float) -> bool:
-        """Whether the plan is old enough to be replaced where it no longer fits."""
+        """Return True if the plan is old enough to be replaced when it no longer fits."""
         return now_s - self.plan.made_at_s >= _OUTDATED_S
 
     def replan(self, ready: ReadyQueue, knowledge: Knowledge, now_s: float, rng: Random) -> None:
-        """Draw rates of every pair and plan what waits. While the solver is loading, only draw."""
+        """Draw the rates of all pairs and plan the waiting work. While the solver loads, only draw."""
         work, nodes = _work(ready), list(ready.nodes)
         sites = list(work)
         examples = [ready.sites[site] for site in sites]
@@ -196,7 +196,7 @@ class Planner:
         self._permit_needs = PermitNeeds(self._plan)
 
     def rate(self, group: Group, node: str) -> float:
-        """Pages per second of a slot for the group's next subtask, as drawn."""
+        """Return the drawn pages per second of a slot for the group's next subtask."""
         key = group.first.site, node, min(float(group.pages), TYPICAL_PAGES)
         known = self._rates.get(key)
         if known is None:
@@ -206,12 +206,12 @@ class Planner:
         return known
 
     def seconds(self, group: Group, node: str) -> float:
-        """Seconds of a slot that the group's next subtask is expected to take."""
+        """Return the expected seconds of a slot for the group's next subtask."""
         pages, plan = min(float(group.pages), TYPICAL_PAGES), self.plan
         return plan.belief.seconds(plan.sites[group.first.site], plan.nodes[node], pages)
 
     def worth(self, group: Group, node: str) -> float:
-        """The score of a group on a node: rate / (the same subtask's rate on the site's best node) ** scarcity."""
+        """Return the score of a group on a node: rate / (rate of the subtask on the site's best node) ** scarcity."""
         key = group.first.site, node, min(float(group.pages), TYPICAL_PAGES)
         known = self._worths.get(key)
         if known is None:
@@ -220,10 +220,10 @@ class Planner:
         return known
 
     def ahead(self, site: str, node: str, now_s: float) -> bool:
-        """Whether the node has been given much more of the site since the plan was made than its share of the time.
+        """Return True if the node got much more work of the site since the plan was made than its share of the time.
 
-        The best yield comes first, and most of what is planned can wait, since a plan looks far ahead. But a site of
-        which the plan wants little on this node is planned, for most of it, on others.
+        The best yield comes first, and most planned work can wait, since a plan covers a long time. But if the plan
+        gives this node little work of a site, it gives most of the site to other nodes.
         """
         plan = self.plan
         share = plan.shares[node].get(site, 0.0)
@@ -231,18 +231,18 @@ class Planner:
         return self._given_s.get((site, node), 0.0) >= _AHEAD * share * time_s
 
     def record(self, group: Group, node: str) -> None:
-        """The group's next subtask goes to the node."""
+        """Record that the group's next subtask goes to the node."""
         pair = group.first.site, node
         self._given_s[pair] = self._given_s.get(pair, 0.0) + self.seconds(group, node)
 
     def sooner(self, ready: ReadyQueue, group: Group, node: str, best_pace: float | None = None) -> bool:
-        """Whether the node is done with the group's next subtask before it would be done by waiting.
+        """Return True if the node completes the group's next subtask sooner than waiting would.
 
-        Waiting: until the nodes that are planned for the site begin the last page that waits there, and then one
-        subtask's time on the best node that may run it.
+        The time of waiting is the time until the nodes planned for the site begin its last waiting page, plus the
+        time of one subtask on the best node that may run it.
 
         Args:
-            best_pace: of the nodes that are waited for (`best_pace`); None: of all.
+            best_pace: the best pace of the nodes to wait for (see `best_pace`); `None` for all nodes.
         """
         if group.first.assigned == node:
             return True
@@ -256,7 +256,7 @@ class Planner:
         return group.pages / max(rate, 1e-9) <= waited_s + group.pages / best
 
     def best_pace(self, ready: ReadyQueue, group: Group, without: str | None = None) -> float:
-        """The best yield of the group's site on any node that may take it: nodes that failed it are not waited for."""
+        """Return the best yield of the group's site on nodes that may take it and have not failed it."""
         plan = self.plan
         row = plan.sites[group.first.site]
         if not group.first.failed_on and without is None:
@@ -265,7 +265,7 @@ class Planner:
         return float((plan.rates[row, able] * plan.requesting[row, able]).max(initial=0.0))
 
     def prices(self, site: str, node: str) -> Prices | None:
-        """Return the worth of a permit and of a slot at the pair, or None if no solved plan has it."""
+        """Return the worth of a permit and of a slot at the pair; `None` if no solved plan includes it."""
         if not self.includes(site, node) or not self.plan.is_solved:
             return None
         plan = self.plan
@@ -280,7 +280,7 @@ class Planner:
         return Prices(page_chance=a / (a + b), permit=permit, slot=slot, ruled=ruled)
 
     def best_sites(self, node: str) -> list[str]:
-        """Sites in the order of how near the node comes to the best node of each."""
+        """Return the sites by the node's yield relative to that of the site's best node, greatest first."""
         known = self._sites_of.get(node)
         if known is None:
             plan = self.plan
@@ -291,7 +291,7 @@ class Planner:
         return known
 
     def best_nodes(self, site: str) -> list[str]:
-        """Nodes in the order of what they yield at a site."""
+        """Return the nodes in the order of their yields at a site, greatest first."""
         known = self._nodes_of.get(site)
         if known is None:
             names = list(self.plan.nodes)
@@ -301,26 +301,25 @@ class Planner:
 
 
 def scarcity(drain_s: float) -> float:
-    """How much the best yield elsewhere counts, by the seconds until all that waits is collected (`_SCARCITY`)."""
+    """Return the weight of the best yield elsewhere, given the seconds until all is collected (`_SCARCITY`)."""
     least, most = _SCARCITY
     return max(least, most * min(1.0, _SCARCE_S / max(drain_s, 1e-9)))
 
 
 def _attempt_s(knowledge: Knowledge, now_s: float) -> float:
-    """Active seconds of an attempt, over all pairs."""
+    """Return the mean active seconds of an attempt over all pairs."""
     seen = PairStats.of(knowledge.sums(now_s).sum(axis=(0, 1)).tolist())
     return max(seen.active_s / seen.attempts, 0.1) if seen.attempts >= 1.0 else _ATTEMPT_S
 
 
 def _shares(seconds: Array, sites: Sequence[str]) -> dict[str, float]:
-    """By site, its share of a node's planned seconds; sites without any are left out."""
+    """Return each site's share of a node's planned seconds, by site. Sites without any are left out."""
     total = float(seconds.sum())
     return {sites[place]: float(seconds[place]) / total for place in np.flatnonzero(seconds > 1e-6).tolist()}
 
 
 def _work(ready: ReadyQueue) -> dict[str, Backlog]:
-    """By site, what waits and what has still to be admitted; of sites the ready queue has seen, since kind and hosts
-    count."""
+    """Return the waiting and not yet admitted work by site, for sites that the ready queue has an example of."""
     work: dict[str, Backlog] = {}
     for site in ready.sites:
         waits, pending = ready.backlog.get(site), ready.pending.get(site)
@@ -334,9 +333,9 @@ def _work(ready: ReadyQueue) -> dict[str, Backlog]:
 
 
 def _without_hopeless(belief: Belief, allowed: NDArray[np.bool_]) -> Belief:
-    """Nothing is expected of nodes that reach hardly any page where others do.
+    """Return the belief with zero yields for nodes that reach hardly any page at sites where other nodes do.
 
-    Little as they slow a long backlog down, each of their failures costs a subtask one of its few recalls.
+    They hardly slow a long backlog down, but each of their failures costs a subtask one of its few recalls.
     """
     best = np.where(allowed, belief.reach, 0.0).max(axis=1, keepdims=True, initial=0.0)
     return belief._replace(reach=np.where(belief.reach < _HOPELESS * best, 0.0, belief.reach))

@@ -1,15 +1,15 @@
-"""Sampled rates: the standard scores by which the rates of pairs are drawn from their posteriors.
+"""Sampled rates: standard scores for drawing the rates of pairs from their posteriors.
 
-Plain Thompson sampling draws every pair anew at each decision. With thousands of uncertain pairs another one is then
-best each time: nearly every attempt explores, and none is followed up. Here each pair has scores of its own that
-change slowly: a pair that was drawn high stays high until its data have narrowed its posterior. Scores are
+Plain Thompson sampling draws every pair again at each decision. With thousands of uncertain pairs, another one is then
+the best each time: nearly every attempt explores, without a second attempt at the same pair. Here each pair has its
+own scores that change slowly: a high draw stays high until data have narrowed the posterior. Scores are
 Ornstein-Uhlenbeck processes,
 
     z(t + d) = rho z(t) + sqrt(1 - rho^2) e,   rho = exp(-d / memory),   e standard normal
 
 so that they are standard normal at any time. With thousands of pairs the memory is a few times as long as it takes to
-try every pair once; with few, where an unlucky score of the best pair would cost more than it saves, it is shorter than
-a plan lasts (`tasks.scheduling.planner`).
+try every pair once. With few pairs, an unlucky score of the best pair would cost more than it saves, so the memory is
+shorter than a plan lasts (`tasks.scheduling.planner`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 
 
 class SampledRates:
-    """Scores of every (site, node), three each: of its page chance, its failures, its seconds."""
+    """Three scores for every (site, node): for its page chance, its failures and its seconds."""
 
     def __init__(self) -> None:
         self._at_s = 0.0
@@ -35,10 +35,10 @@ class SampledRates:
     def scores(
         self, now_s: float, sites: Sequence[str], nodes: Sequence[str], memory_s: float, rng: Random
     ) -> Array:
-        """The scores of these names at ``now_s``: array of (3, sites, nodes).
+        """Return the scores of these names at ``now_s``: array of (3, sites, nodes).
 
         Args:
-            now_s: when.
+            now_s: time in seconds.
             sites, nodes: names, in the order of both axes.
             memory_s: time in which a score's correlation with itself falls to 1 / e; positive.
             rng: the source of chance.
