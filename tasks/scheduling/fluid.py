@@ -1,4 +1,4 @@
-"""A fluid plan: how the slots of all nodes are best divided over sites, as if subtasks were divisible.
+"""A fluid plan: the best division of all nodes' slots over sites, as if subtasks were divisible.
 
 With r[j, i] pages per second of a slot expected of site j on node i, h[j] pages waiting, c[i] slots, and x[j, i]
 the seconds of slots of node i that go to site j, the earliest end of everything is a linear program:
@@ -10,23 +10,23 @@ the seconds of slots of node i that go to site j, the earliest end of everything
 
 where q[j, i] are pages requested per second of a slot; the sum with q is over the sites j of the host k.
 
-More work may come, and a run may be stopped early. So of all plans that end within (1 + SLACK) T* that one is wanted
-which has collected most by half of T*: x = y + z, y before it, z after it,
+More work may come, and a run may be stopped early. So of all plans that end within (1 + SLACK) T*, the one with most
+pages by half of T* is chosen: x = y + z, y before it, z after it,
 
     max sum r y   subject to   sum_i r y <= h            sum_j y <= c T* / 2
                                sum_i r (y + z) >= h      sum_j z <= c (1/2 + SLACK) T*
 
-with the hosts' bounds likewise. Each page requested of a host with a limit costs `REQUEST_COST` pages there, so that of
-two ways that collect the same the one with fewer requests is taken. The dual values of the first line are shadow
-prices: what one more permit of a host, and one more second of a node's slot, would add in pages.
+with the hosts' bounds likewise. Each page requested from a host with a limit costs `REQUEST_COST` pages there, so that
+of two ways to collect the same the one with fewer requests is chosen. The dual values of the first program are shadow
+prices: the pages that one more permit of a host, or one more second of a node's slot, would add.
 
-y is the division: a node works at the sites where its y is positive. A greedy index (each slot to the site where it
-yields most now) does worse: it takes the easy pages of a site whose only good node has nothing else to do, and leaves
-the hard ones for the end.
+y is the division: a node works at the sites with a positive y. A greedy rule (each slot goes to the site with its
+highest yield now) does worse: other nodes take the easy pages of a site whose only good node has no other work, and
+the hard pages are left for the end.
 
-An optimal corner of either program has at most as many positive x as rows, so a node has few sites. Where there are
-very many pairs, only those count that are among the best nodes of their site (as many as its share of all work may
-need), or among the best few sites of their node. On random rates, T* was at most 0.7 % later with these.
+An optimal corner of either program has at most as many positive x as rows, so a node has few sites. If there are very
+many pairs, only those are used that are among the best nodes of their site (as many as its share of all work may
+need) or among the best few sites of their node. With random rates, T* was at most 0.7 % later with these.
 """
 
 from __future__ import annotations
@@ -42,40 +42,40 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 _ALL_PAIRS = 1500
-"""Up to this many pairs, all are looked at."""
+"""Maximum number of pairs that are all used."""
 
 _BEST_NODES = 4
-"""Beyond that, this many best nodes of each site, ..."""
+"""Number of best nodes of each site that are used if there are more pairs, ..."""
 
 _SPARE = 3.0
-"""... plus this many times the site's share of all work, counted in nodes, ..."""
+"""... in addition to this multiple of the site's share of all work, counted in nodes, ..."""
 
 _BEST_SITES = 3
-"""... and the best sites of each node."""
+"""... and the number of best sites of each node."""
 
 
 SLACK = 0.01
-"""How much later than T* the division may end, as a share."""
+"""Share of T* by which the division may end later than T*."""
 
 REQUEST_COST = 0.05
-"""Pages that a request is worth at least where a host has a limit, also if it grants more than is asked for."""
+"""Minimum cost of a request to a host with a limit, in pages, even if it grants more than is asked for."""
 
 EARLY = 0.5
-"""Share of T* by which most pages are wanted."""
+"""Share of T* at which the number of collected pages is maximised."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demand:
-    """The work to be divided, and the rates and limits that bound it.
+    """The work to divide, and its rates and limits.
 
     Attributes:
-        rates: r, pages per second of a slot; 0 where the node may not. (sites, nodes).
-        pages: h, waiting. (sites,)
-        slots: c. (nodes,)
+        rates: r, pages per second of a slot; 0 if the node may not crawl the site. (sites, nodes).
+        pages: h, number of waiting pages. (sites,)
+        slots: c, number of slots. (nodes,)
         asks: q, pages requested per second of a slot. (sites, nodes)
-        hosts: by host, the places of its sites, and l, its limit in pages a second.
-        alone: a, attempts at once that use up the limit of one address: a fraction where one attempt does so in a
-            part of its time; inf without a limit. (sites, nodes)
+        hosts: for each host the places of its sites, and l, its limit in pages per second.
+        alone: a, number of concurrent attempts that use up the limit of one address: below 1 if one attempt does so in
+            a part of its time; inf without a limit. (sites, nodes)
     """
 
     rates: Array
@@ -88,12 +88,12 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """Slots divided over sites.
+    """A division of slots over sites.
 
     Attributes:
         seconds: y, in seconds of slots. (sites, nodes)
-        drain_s: T*, when all that anybody may collect is collected; inf where the program could not be solved.
-        permit_worth: pages that one more request to each host would add; in the order of `Demand.hosts`.
+        drain_s: T*, seconds until all work that some node may take is done; inf if the program could not be solved.
+        permit_worth: pages that one more request to each host would add, in the order of `Demand.hosts`.
         slot_worth: pages that one more second of a slot would add, of each node. (nodes,)
     """
 
@@ -104,17 +104,17 @@ class Division:
 
 
 def load_solver() -> None:
-    """Load scipy, which plans are solved with and rates drawn with. It takes half a second to two."""
+    """Load scipy, which solves plans and draws rates. It takes half a second to two seconds."""
     import scipy.optimize
     import scipy.sparse
     import scipy.special  # noqa: F401
 
 
 def leave_undivided(demand: Demand) -> Division:
-    """Return a division that plans nothing, for as long as the solver is not loaded.
+    """Return a division without planned sites, for the time until the solver is loaded.
 
-    Its end is that of all nodes serving one site after another, so that a node still takes nothing that the others are
-    done with sooner.
+    Its end is computed as if all nodes served one site after another, so that a node does not take work that others
+    complete sooner.
     """
     rates = (demand.rates * np.minimum(demand.slots, demand.alone)).sum(axis=1)
     served = rates > 0
@@ -126,7 +126,7 @@ def leave_undivided(demand: Demand) -> Division:
 def divide(demand: Demand) -> Division:
     """Divide the slots by the two programs above.
 
-    Sites without pages and those nobody may crawl get nothing.
+    Sites without pages, and sites that no node may crawl, get no slots.
     """
     found = np.zeros(demand.rates.shape)
     prices = np.zeros(len(demand.hosts)), np.zeros(demand.slots.size)
@@ -144,7 +144,7 @@ def divide(demand: Demand) -> Division:
 
 
 def _columns(demand: Demand) -> tuple[Index, Index]:
-    """Sites and nodes of the pairs that are looked at."""
+    """Return the sites and nodes of the pairs that are used."""
     open_sites = demand.pages > 0
     useful = (demand.rates > 0) & (demand.alone > 0) & open_sites[:, None] & (demand.slots > 0)[None, :]
     if np.count_nonzero(useful) > _ALL_PAIRS:
@@ -158,13 +158,13 @@ def _columns(demand: Demand) -> tuple[Index, Index]:
 
 
 def _rank(values: Array, axis: int) -> Index:
-    """Place of each value along an axis, the greatest first."""
+    """Return the rank of each value along an axis, 0 for the greatest."""
     order = np.argsort(-values, axis=axis, kind="stable")
     return np.asarray(np.argsort(order, axis=axis, kind="stable"))
 
 
 class _Program:
-    """The rows both programs share, as entries of a sparse matrix; variables are the pairs looked at."""
+    """The rows that both programs share, as entries of a sparse matrix. Its columns are the pairs that are used."""
 
     def __init__(self, demand: Demand, site: Index, node: Index) -> None:
         self._rates = demand.rates[site, node]
@@ -173,7 +173,7 @@ class _Program:
         self._rationed = np.zeros(site.size)
         self._pages = demand.pages[wanted]
         self._users, self._nodes, self._all_hosts = users, demand.slots.size, len(demand.hosts)
-        self._limited: list[int] = []  # hosts that have a row, after those of the nodes
+        self._limited: list[int] = []  # hosts with a row, after the rows of the nodes
         column = np.arange(site.size)
         self._collects = _Entries(at_site, column, self._rates, wanted.size)
         uses, bounds = [_Entries(at_node, column, np.ones(site.size), users.size)], [demand.slots[users]]
@@ -196,7 +196,7 @@ class _Program:
         self._bounds = np.concatenate(bounds)
 
     def drain(self) -> tuple[float, Array] | None:
-        """T* and its x; None where it can't be solved."""
+        """Return T* and its x; `None` if the program can't be solved."""
         count, uses = self._rates.size, self._uses
         cost = np.zeros(count + 1)
         cost[-1] = 1.0
@@ -207,7 +207,7 @@ class _Program:
         return None if found is None else (float(found[0][-1]), found[0][:-1])
 
     def early(self, drain_s: float) -> tuple[Array, tuple[Array, Array]] | None:
-        """y of the second program, and the shadow prices of permits and slots; None where it can't be solved."""
+        """Return y of the second program, and the shadow prices of permits and slots; `None` if it can't be solved."""
         count, uses, collects = self._rates.size, self._uses, self._collects
         cost = np.concatenate([REQUEST_COST * self._rationed - self._rates, np.zeros(count)])
         both = collects.times(-1.0).beside(collects.times(-1.0).moved(count))
@@ -232,7 +232,7 @@ class _Program:
 
 @dataclass(frozen=True, slots=True)
 class _Entries:
-    """Entries of a sparse matrix with so many rows. (Stacking scipy's own matrices costs more than solving does.)"""
+    """Entries of a sparse matrix with a number of rows. (Stacking scipy's matrices costs more than solving.)"""
 
     row: Index
     column: Index
@@ -243,11 +243,11 @@ class _Entries:
         return _Entries(self.row, self.column, self.value * factor, self.rows)
 
     def moved(self, columns: int) -> _Entries:
-        """So many columns to the right."""
+        """Return the entries moved to the right by `columns`."""
         return _Entries(self.row, self.column + columns, self.value, self.rows)
 
     def beside(self, other: _Entries) -> _Entries:
-        """In the same rows, with the entries of another."""
+        """Return these entries together with those of another, in the same rows."""
         return _Entries(
             np.concatenate([self.row, other.row]),
             np.concatenate([self.column, other.column]),
@@ -257,7 +257,7 @@ class _Entries:
 
 
 def _below(parts: list[_Entries]) -> _Entries:
-    """One below the other."""
+    """Return the parts stacked below each other."""
     first = np.cumsum([0, *(part.rows for part in parts)])
     return _Entries(
         np.concatenate([part.row + start for part, start in zip(parts, first[:-1], strict=True)]),
@@ -268,9 +268,9 @@ def _below(parts: list[_Entries]) -> _Entries:
 
 
 def _least(cost: Array, entries: _Entries, right: Array) -> tuple[Array, Array] | None:
-    """x >= 0 with the least cost @ x of those with entries @ x <= right (HiGHS), and by how much each unit of `right`
-    would lower that cost; None where there is no x."""
-    from scipy.optimize import linprog  # takes a second, which only who plans pays
+    """Return the x >= 0 with entries @ x <= right that minimises cost @ x (HiGHS), and the decrease of this cost per
+    unit of `right`; `None` if there is no x."""
+    from scipy.optimize import linprog  # loading it takes a second, and only planning needs it
     from scipy.sparse import csc_array
 
     matrix: Any = csc_array((entries.value, (entries.row, entries.column)), (entries.rows, cost.size))

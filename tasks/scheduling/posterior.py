@@ -1,4 +1,4 @@
-"""Expected results of an attempt of a site on a node: posteriors with few data treated as few.
+"""Expected results of an attempt at a site by a node: posteriors in which priors count more if there are few data.
 
 Three unknowns of a (site, node), each with a conjugate prior:
 
@@ -6,12 +6,12 @@ Three unknowns of a (site, node), each with a conjugate prior:
 - bad share f: an attempt fails or goes silent. Beta on attempts. Of bad attempts a share z is silent (mean
   only).
 - seconds per tried page s. Page times taken as exponential, so 1/s is Gamma(shape, scale 1/total): total is
-  the seconds seen, shape the pages seen.
+  the observed seconds, shape the observed pages.
 
 Prior mean of a pair = main effects of its site and of its node around the overall mean, added on the
 log-odds scale (on the log scale for s): a new node at a good site, or a good node at a new site, starts
-with what is known. The prior weighs at most `PRIOR_PAGES` pages (fewer where pairs differ much from their
-main effects, see `_weight`) and `PRIOR_ATTEMPTS` attempts, so a few attempts of the pair's own outvote it.
+with these effects. The prior has a weight of at most `PRIOR_PAGES` pages (fewer if pairs differ much from their
+main effects, see `_weight`) and `PRIOR_ATTEMPTS` attempts, so a few attempts of the pair itself outweigh it.
 Site, node and overall means are themselves shrunk to the level above and at last to the constants,
 `POOL_WEIGHT` times as hard: a node is not condemned by its first attempt somewhere.
 
@@ -26,10 +26,8 @@ reach = min(1 - f, tried / offered). Expected pages per second of a slot for an 
     rate(n) = q * reach * n / (overhead + reach * n * s + f * z * recall_after)
 
 The draw (Thompson sampling) takes q, f and s from their posteriors instead of their means: a pair is chosen
-as often as it may be the best one, so exploration stops where it no longer pays, and starts again as old
-data fade.
-
-All pairs are worked out at once, as arrays of (sites, nodes).
+as often as it may be the best one, so exploration stops when it no longer pays, and starts again as old data fade.
+All pairs are computed together, as arrays of (sites, nodes).
 """
 
 from __future__ import annotations
@@ -48,28 +46,28 @@ Array = NDArray[np.float64]
 
 
 PAGE_CHANCE, BAD_SHARE, SILENT_OF_BAD = 0.8, 0.05, 0.3
-"""Prior means where nothing at all is known: a tried page is stored; an attempt is bad; a bad one is silent."""
+"""Prior means without any data: a tried page is stored; an attempt is bad; a bad attempt is silent."""
 
 SECONDS_PER_PAGE, OVERHEAD_S = 1.0, 1.0
-"""The same in seconds: of a tried page; of an attempt beyond its pages (connecting, the result page)."""
+"""Prior means without any data in seconds: per tried page; per attempt beyond its pages (connecting, result page)."""
 
 PRIOR_PAGES, PRIOR_ATTEMPTS = 4.0, 2.0
-"""Weights of a prior against a pair's own (independent) pages, and against its own attempts."""
+"""Weights of a prior, as a number of a pair's (independent) pages, and of its attempts."""
 
 LEAST_WEIGHT = 1.0
-"""Weight of a prior in pages where pairs have little to do with their site and node."""
+"""Weight of a prior in pages if pairs hardly depend on their site and node."""
 
 _PRIOR_PAIRS = 30.0
-"""Pairs with 2 pages each that count as much as `PRIOR_PAGES` does."""
+"""Number of pairs with 2 pages each that have the weight of `PRIOR_PAGES`."""
 
 POOL_WEIGHT = 5.0
-"""Weight of the level above against a site's, a node's or all data, in weights of a prior."""
+"""Weight of the level above against the data of a site, of a node or of all pairs, in weights of a prior."""
 
 RECALL_AFTER_S = 60.0
 """Seconds that a silent attempt costs."""
 
 _FADED = 1e-9
-"""Fewer pages than this are no data: sums that faded so far carry no digits."""
+"""Fewer pages than this count as no data, because sums that faded so far have no valid digits."""
 
 
 class Belief(NamedTuple):
@@ -77,11 +75,11 @@ class Belief(NamedTuple):
 
     Attributes:
         page_chance: q; a tried page is stored.
-        reach: share of its targets an attempt gets to try.
+        reach: share of its targets that an attempt tries.
         silent: chance that an attempt goes silent.
         seconds_per_page: s, per tried page.
-        overhead_s: seconds of an attempt that are no page's.
-        recall_after_s: seconds a silent attempt costs.
+        overhead_s: seconds of an attempt beyond its pages.
+        recall_after_s: seconds that a silent attempt costs.
     """
 
     page_chance: Array
@@ -92,22 +90,22 @@ class Belief(NamedTuple):
     recall_after_s: float
 
     def rates(self, pages: Array | float) -> Array:
-        """Expected pages per second of a slot, for attempts of so many targets (formula above).
+        """Return the expected pages per second of a slot for attempts of `pages` targets (formula above).
 
         Args:
-            pages: one number, or one a site as an array of (sites, 1).
+            pages: one number, or one per site as an array of (sites, 1).
         """
         tried = self.reach * pages
         seconds = self.overhead_s + tried * self.seconds_per_page + self.silent * self.recall_after_s
         return self.page_chance * tried / seconds
 
     def rate(self, site: int, node: int, pages: float) -> float:
-        """The same of one pair, by its place on both axes."""
+        """Return the rate of one pair, given by its places on both axes."""
         tried = float(self.reach[site, node]) * pages
         return float(self.page_chance[site, node]) * tried / self.seconds(site, node, pages)
 
     def seconds(self, site: int, node: int, pages: float) -> float:
-        """Expected seconds of a slot for an attempt of so many targets on one pair."""
+        """Return the expected seconds of a slot for an attempt of `pages` targets on one pair."""
         return (
             float(self.overhead_s[site, 0])
             + float(self.reach[site, node]) * pages * float(self.seconds_per_page[site, node])
@@ -116,9 +114,9 @@ class Belief(NamedTuple):
 
 
 class Posterior(NamedTuple):
-    """Parameters of the three distributions of every pair, and what is used by its mean only.
+    """Parameters of the three distributions of every pair, and values of which only the mean is used.
 
-    Arrays of (sites, nodes); the overhead is one of (sites, 1).
+    Arrays of (sites, nodes); the overhead has the shape (sites, 1).
     """
 
     page_a: Array
@@ -133,7 +131,7 @@ class Posterior(NamedTuple):
     recall_after_s: float
 
     def mean(self) -> Belief:
-        """The values expected."""
+        """Return the expected values."""
         return self._belief(
             self.page_a / (self.page_a + self.page_b),
             self.bad_a / (self.bad_a + self.bad_b),
@@ -141,7 +139,7 @@ class Posterior(NamedTuple):
         )
 
     def draw(self, scores: Array) -> Belief:
-        """Values drawn from the posteriors (Thompson sampling): the quantiles of standard scores.
+        """Return values drawn from the posteriors (Thompson sampling): the quantiles of standard scores.
 
         The logarithm of a Gamma(k) has mean psi(k) and variance psi'(k); it is taken as normal.
 
@@ -177,7 +175,7 @@ class Posterior(NamedTuple):
 
 
 class _Level(NamedTuple):
-    """Means of sites, of nodes, or of all, on the scales on which they are added; arrays that broadcast."""
+    """Means of sites, of nodes, or of all pairs, on the scales on which they are added; arrays that broadcast."""
 
     page: Array  # log-odds
     bad: Array  # log-odds
@@ -187,10 +185,10 @@ class _Level(NamedTuple):
 
 
 class _Sums:
-    """Sums of pairs, or of pools of them, by name.
+    """Sums of pairs or of pools of pairs, as attributes by name.
 
     Args:
-        array: the last axis in the order of `SUMS`; each attribute has the others.
+        array: sums, with the order of `SUMS` on the last axis. Each attribute has the other axes.
     """
 
     def __init__(self, array: Array) -> None:
@@ -208,14 +206,14 @@ def posterior(
     nodes: Iterable[str],
     prior_s: Array | None = None,
 ) -> Posterior:
-    """Posteriors of every (site, node) of these names; those without data get what their site and node say.
+    """Return the posteriors of every (site, node) of these names. Pairs without data depend on their site and node.
 
     Args:
-        knowledge: what closed attempts say.
-        now_s: when, in seconds of the same clock.
-        sites, nodes: names; the order of both axes.
-        prior_s: seconds per page to expect where a pair has no data of its own, instead of its site's and node's
-            effects; NaN where there is no better prior. Array of (sites, nodes).
+        knowledge: statistics of closed attempts.
+        now_s: time in seconds of the same clock.
+        sites, nodes: names in the order of both axes.
+        prior_s: expected seconds per page of pairs without data, used instead of the effects of site and node; NaN if
+            there is no better prior. Array of (sites, nodes).
     """
     everything = knowledge.sums(now_s)
     first = _Level(
@@ -241,7 +239,7 @@ def _combined(
     weight: float,
     prior_s: Array | None,
 ) -> Posterior:
-    """The pairs' own data on top of main effects."""
+    """Combine the data of pairs with the main effects."""
     page = _share(of_site.page + of_node.page - overall.page)
     bad = _share(of_site.bad + of_node.bad - overall.bad)
     silent = _share(of_site.silent + of_node.silent - overall.silent)
@@ -265,8 +263,8 @@ def _combined(
 
 
 def _weight(everything: Array, overall: _Level) -> float:
-    """How many pages the prior mean of a page chance counts for: few where pairs differ much from what their site and
-    node make one expect, many where they don't (empirical Bayes, by the method of moments).
+    """Return the weight of a prior page chance, in pages: small if pairs differ much from the values expected from
+    their site and node, else large (empirical Bayes, by the method of moments).
 
     With m the prior mean of a pair, k of its n pages stored, and t the variance of chances between pairs,
 
@@ -276,8 +274,8 @@ def _weight(everything: Array, overall: _Level) -> float:
     `PRIOR_PAGES` counts as much as `_PRIOR_PAIRS` pairs with 2 pages each.
 
     Args:
-        everything: sums of all pairs that were ever tried; the last axis in the order of `SUMS`.
-        overall: means of all.
+        everything: sums of all pairs with attempts; the last axis has the order of `SUMS`.
+        overall: means of all pairs.
     """
     of_site = _shrunk(_Sums(everything.sum(axis=1, keepdims=True)), overall)
     of_node = _shrunk(_Sums(everything.sum(axis=0, keepdims=True)), overall)
@@ -292,7 +290,7 @@ def _weight(everything: Array, overall: _Level) -> float:
 
 
 def _shrunk(sums: _Sums, above: _Level) -> _Level:
-    """Means of pools, shrunk to the level above with the weight of a prior."""
+    """Return the means of pools, shrunk to the level above with the weight of a prior."""
     per_attempt = sums.active_s / np.maximum(sums.attempts, _FADED)
     overhead = np.where(per_attempt > 0, np.minimum(OVERHEAD_S, 0.5 * per_attempt), above.overhead_s)
     pages, stored = _pages(sums)
@@ -310,14 +308,14 @@ def _shrunk(sums: _Sums, above: _Level) -> _Level:
 
 
 def _pooled(known: dict[str, int], pools: Array, names: Iterable[str]) -> Array:
-    """Pools of these names, in this order; zeros for a name that is not known."""
+    """Return the pools of these names, in this order; zeros for an unknown name."""
     padded = np.concatenate([pools, np.zeros((1, len(SUMS)))])
     selected: Array = padded[[known.get(name, -1) for name in names]]
     return selected
 
 
 def _selected(knowledge: Knowledge, everything: Array, sites: list[str], nodes: list[str]) -> _Sums:
-    """Pairs of these names, in this order; zeros where nothing is known."""
+    """Return the sums of pairs of these names, in this order; zeros without data."""
     if list(knowledge.sites) == sites and list(knowledge.nodes) == nodes:
         return _Sums(everything)
     padded = np.pad(everything, ((0, 1), (0, 1), (0, 0)))
@@ -327,7 +325,7 @@ def _selected(knowledge: Knowledge, everything: Array, sites: list[str], nodes: 
 
 
 def _pages(sums: _Sums) -> tuple[Array, Array]:
-    """Tried and stored pages, counted as independent ones (Kish's design effect)."""
+    """Return tried and stored pages, counted as independent ones (Kish's design effect)."""
     tried = np.where(sums.tried < _FADED, 0.0, sums.tried)
     per_attempt = np.maximum(1.0, tried / np.maximum(sums.attempts, _FADED))
     weight = 1.0 / (1.0 + (per_attempt - 1.0) * ALIKE)
@@ -335,10 +333,10 @@ def _pages(sums: _Sums) -> tuple[Array, Array]:
 
 
 def _page_seconds(sums: _Sums, overhead_s: Array) -> Array:
-    """Seconds per tried page once the overhead of every attempt is taken off; 0 without a tried page.
+    """Return the seconds per tried page without the overhead of attempts; 0 without a tried page.
 
-    At least half of the active seconds are the pages', and a page takes at least 0.1 ms: a rough overhead must not
-    make a pair look free.
+    At least half of the active seconds count for the pages, and a page takes at least 0.1 ms, so that a rough
+    estimate of the overhead does not make a pair look free.
     """
     spent = np.maximum(sums.active_s - sums.attempts * overhead_s, 0.5 * sums.active_s)
     each = np.maximum(spent / np.maximum(sums.tried, _FADED), 1e-4)

@@ -1,9 +1,9 @@
-"""The distance prior: seconds per page to expect of a (site, node) without data, by their estimated distance.
+"""The distance prior: expected seconds per page of a (site, node) without data, from its estimated distance.
 
 Model: seconds per page = alpha + beta x delay, alpha the work of a page and beta its round trips; fitted to the pairs
 that have data by weighted least squares. Page times spread in proportion to their mean (they are taken as exponential,
-`tasks.scheduling.posterior`), so a pair's weight is its pages over the square of what is expected of it, found by
-refitting a few times (iteratively reweighted least squares).
+`tasks.scheduling.posterior`), so a pair's weight is its number of pages / expected seconds ** 2, found by refitting a
+few times (iteratively reweighted least squares).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tasks.scheduling.proximity.least_squares import Matrix
 from tasks.scheduling.statistics import Knowledge
 
 FEWEST_PAIRS = 8
-"""Pairs below which two parameters and their spread are guesses."""
+"""Minimum number of pairs for estimating two parameters and their spread."""
 _LEAST_ALPHA_S = 1e-3
 _REFITS = 5
 _SIGNIFICANT = 3.0  # beta in its standard errors; below, distance explains nothing
@@ -38,22 +38,22 @@ class DistancePrior:
     beta: float
 
     def seconds(self, distance_ms: Matrix) -> Matrix:
-        """Expected seconds per page at these estimated delays (any shape)."""
+        """Return the expected seconds per page at these estimated delays (any shape)."""
         expected: Matrix = self.alpha_s + self.beta * distance_ms / 1000.0
         return expected
 
 
 def fit(distance_ms: Matrix, seconds: Matrix, weight: Matrix) -> DistancePrior | None:
-    """Fit the line to the pairs that have data.
+    """Fit the line to the pairs with data.
 
     Args:
         distance_ms: (n,) estimated delays; pairs with NaN are left out.
         seconds: (n,) observed seconds per page.
-        weight: (n,) independent pages each rests on; pairs without any are left out.
+        weight: (n,) number of independent pages of each pair; pairs without any are left out.
 
     Returns:
-        None where distance explains nothing: fewer than 8 pairs, or a slope that is not positive by three of its
-        standard errors.
+        The prior; `None` if distance explains nothing: fewer than 8 pairs, or a slope below three of its standard
+        errors.
     """
     usable = np.isfinite(distance_ms) & np.isfinite(seconds) & (weight > 0.0) & (seconds > 0.0)
     delay_s, took_s, pages = distance_ms[usable] / 1000.0, seconds[usable], weight[usable]
@@ -70,7 +70,7 @@ def fit(distance_ms: Matrix, seconds: Matrix, weight: Matrix) -> DistancePrior |
 
 
 def _line(delay_s: Matrix, took_s: Matrix, weights: Matrix) -> tuple[float, float]:
-    """Weighted least squares with alpha at least 1 ms and beta at least 0."""
+    """Return alpha and beta by weighted least squares, with alpha at least 1 ms and beta at least 0."""
     mean_delay, mean_took = np.average(delay_s, weights=weights), np.average(took_s, weights=weights)
     spread = weights @ (delay_s - mean_delay) ** 2
     if spread <= 1e-12 * weights.sum() * mean_delay**2:
@@ -84,7 +84,7 @@ def _line(delay_s: Matrix, took_s: Matrix, weights: Matrix) -> tuple[float, floa
 
 
 def _error_of_slope(delay_s: Matrix, left_s: Matrix, weights: Matrix) -> float:
-    """Standard error of the slope, from what the line leaves."""
+    """Return the standard error of the slope, from the residuals."""
     mean_delay = np.average(delay_s, weights=weights)
     variance = (weights @ left_s**2) / (len(left_s) - 2)
     spread = weights @ (delay_s - mean_delay) ** 2
@@ -94,13 +94,13 @@ def _error_of_slope(delay_s: Matrix, left_s: Matrix, weights: Matrix) -> float:
 def distance_prior(
     distances: Distances, knowledge: Knowledge, now_s: float, sites: Sequence[str], nodes: Sequence[str]
 ) -> Matrix | None:
-    """Seconds per page to expect of pairs without data, by the distance of site and node (2010 paper).
+    """Return the expected seconds per page of pairs without data, from the distance of site and node (2010 paper).
 
     They lie on the line through the pairs that have data (`fit`).
 
     Returns:
-        Array of (sites, nodes), for `posterior`: NaN for pairs with data, and where the distance is unknown. None
-        where distance explains nothing.
+        Array of (sites, nodes) for `posterior`: NaN for pairs with data or with an unknown distance. `None` if distance
+        explains nothing.
     """
     seen_sites, seen_nodes = list(knowledge.sites), list(knowledge.nodes)
     if not seen_sites:
@@ -116,8 +116,8 @@ def distance_prior(
 def _observed(
     knowledge: Knowledge, now_s: float, sites: Sequence[str], nodes: Sequence[str]
 ) -> tuple[Matrix, Matrix]:
-    """Independent pages of each pair, and its seconds per tried page without the overhead; 0 where it has no data."""
-    # A prior of 0 s leaves in the posterior what the pair's own data say, as it counts them.
+    """Return each pair's independent pages, and its seconds per tried page without the overhead; 0 without data."""
+    # With a prior of 0 s the posterior has only the pair's own data, in its own weights.
     nothing = np.zeros((len(sites), len(nodes)))
     found = posterior(knowledge, now_s, sites, nodes, nothing)
     pages = np.maximum(0.0, found.seconds_shape - PRIOR_PAGES)
