@@ -187,8 +187,7 @@ class _Texts:
         whole = [words for place in places if (words := self._cut(place, found.length)) is not None]
         if 2 * len(whole) < len(places):
             return False
-        words = Counter(whole).most_common(1)[0][0]
-        return not any(map(is_brand, words)) and not all(word.isdigit() for word in words)
+        return not any(map(is_brand, Counter(whole).most_common(1)[0][0]))
 
     def _cut(self, place: int, length: int) -> tuple[str, ...] | None:
         """Return the words from a place on, `length` characters; `None` if a word is cut."""
@@ -241,9 +240,9 @@ class _Texts:
 
 
 def _mark_letters(codes: Codes) -> Marks:
-    """Return True for each character that is a letter or digit."""
+    """Return True for each letter. Digits are part of no phrase, since all numbers are compared as equal."""
     kinds, places = np.unique(codes, return_inverse=True)
-    marks: Marks = np.array([chr(code).isalnum() for code in kinds.tolist()], np.bool_)[places]
+    marks: Marks = np.array([chr(code).isalpha() for code in kinds.tolist()], np.bool_)[places]
     return marks
 
 

@@ -30,9 +30,9 @@ SAME_PEOPLE = 0.5
 """Two phrases count as one if this share of the people who used the rarer one also used the other."""
 _NO_EDGE = (
     "的地得了着过是我你您他她它们就在也都还很这那和给说要去到个上下里"
-    "吗呢吧啊呀哦嘛被把让又才再与及或但而所为些么0一"
+    "吗呢吧啊呀哦嘛被把让又才再与及或但而所为些么一"
 )
-"""Characters that can't begin or end a phrase: function words and digits."""
+"""Characters that can't begin or end a phrase: function words."""
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 Numbers = NDArray[np.int64]

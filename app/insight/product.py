@@ -125,6 +125,12 @@ class ComplaintsView:
         return self.today - timedelta(days=self.incomplete_days - 1) if self.incomplete_days else None
 
     @property
+    def has_incomplete_week(self) -> bool:
+        """Return True if the last week of `weeks` has one of these days."""
+        begin = self.incomplete_from
+        return begin is not None and begin < self.weeks[-1].monday + timedelta(weeks=1)
+
+    @property
     def is_sparse(self) -> bool:
         """Return True if there are too few reviews for trends."""
         return self.reviews < FEWEST_REVIEWS

@@ -17,6 +17,7 @@ from app.reports.product_choice import UNKNOWN, ProductChoice, find_brand, list_
 from app.views.fields import extend_row
 from app.views.moments import local_time
 from splitter.catalog.model import Catalog
+from tasks.store.content.products import ids
 from tasks.store.queries.product_counts import (
     ProductCount,
     count_complaint_weeks,
@@ -24,7 +25,7 @@ from tasks.store.queries.product_counts import (
     count_products,
 )
 from tasks.store.queries.products import ProductKey, ProductRow, ProductSettings, list_keys, list_numbered
-from tasks.store.queries.themes import Period
+from tasks.store.queries.themes import Period, list_archived, load_rises, week_of
 from tasks.store.sql.transaction import Transaction
 
 T = TypeVar("T")
@@ -206,6 +207,45 @@ def read_product_list(
     figures = reader.load_figures(None) if order.sort in _BY_FIGURES else None
     shown = _sort(chosen, reader.load_ranks(order.sort, figures), order)[order.skip :][: order.most]
     return reader.make_list(len(chosen), products=reader.read_products(shown, figures))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedRise:
+    """A theme of a product that rises, as the sweep found it last.
+
+    Attributes:
+        theme: `tasks.domain.themes.ALL_THEMES` for all complaints of the product together.
+        since: the first day of the week when it began to rise.
+    """
+
+    product_id: int
+    product: str
+    theme: str
+    since: date
+
+
+def list_rising(tx: Transaction) -> list[ListedRise]:
+    """Return the themes that rise, the surest first, without those that are archived."""
+    stored = load_rises(tx)
+    numbers = ids(tx, {one["product"] for one in stored}) if stored else {}
+    archived = {
+        (one.product_id, one.theme): local_time(one.archived_at).date()
+        for one in list_archived(tx, numbers.values())
+    }
+    rises = []
+    for one in stored:
+        if one["product"] not in numbers:
+            continue
+        found = ListedRise(
+            product_id=numbers[one["product"]],
+            product=one["product"],
+            theme=one["theme"],
+            since=date.fromisoformat(one["since"]),
+        )
+        archived_on = archived.get((found.product_id, found.theme), date.min)
+        if week_of(found.since) >= week_of(archived_on):
+            rises.append(found)
+    return rises
 
 
 Product = ProductKey | ProductSettings

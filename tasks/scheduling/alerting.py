@@ -195,7 +195,7 @@ def alerts_on(
 
 def _rising(one: RisingTheme) -> Alert:
     """Return the alert about a rise. It is sent once, although its text changes every week."""
-    quotes = "".join(f" “{text}” {url}" for text, url in one.quotes)
+    quotes = "".join(f" “{text}” {url}".rstrip() for text, url in one.quotes)
     figures: dict[str, Value] = {
         "since": one.since.isoformat(),
         "complaints": one.count,

@@ -12,8 +12,11 @@ from insight_world import CLEAN, CONTAMINATED_WEEKS, GROUPS, SPOILT, TODAY, fill
 from app.insight.counts import Choice
 from app.insight.findings import list_findings
 from app.insight.product import read_product
+from app.insight.themes import judge_rises
+from app.reports.product_list import list_rising
 from tasks.store.content import archived_themes
-from tasks.store.queries.themes import Period, list_archived
+from tasks.store.queries.themes import RISES, Period, list_archived
+from tasks.store.queue.upkeep import store_value
 from tasks.store.sql.database import Store
 
 PERIOD = Period(TODAY - timedelta(days=89), TODAY)
@@ -45,6 +48,11 @@ def test_a_theme_comes_back_with_the_first_rise_after_it_was_archived(store, wee
     assert any("Foreign matter" in str(one) for one in list_findings(view)) is not is_archived
     assert "none_rises" not in {one.kind for one in list_findings(view)}
     assert (view.serious == []) is is_archived
+    with store.begin() as tx:
+        assert list_rising(tx) == []
+        store_value(tx, RISES, tx.now, judge_rises(tx, TODAY, GROUPS))
+        listed = [(one.product_id, one.product, one.theme) for one in list_rising(tx)]
+        assert listed == ([] if is_archived else [(2, SPOILT, "foreign_matter")])
 
 
 def test_the_archive_is_per_product_and_is_undone(store):

@@ -144,9 +144,9 @@ def test_few_people_and_one_page_make_no_phrase(tmp_path, given):
         assert not read(store).phrases
 
 
-def test_the_product_own_words_brands_and_clauses_with_a_theme_are_left_out(tmp_path):
+def test_the_product_own_words_brands_days_and_clauses_with_a_theme_are_left_out(tmp_path):
     complaints = draw_complaints(0)
-    worn = iter(["，特仑苏", "，海尔", "，喝出黑色颗粒"] * 8)
+    worn = iter(["，特仑苏", "，海尔", "，喝出黑色颗粒", "，9月19日"] * 8)
     complaints = [
         (text + next(worn, "") if day >= SINCE else text, author, day, site, page)
         for text, author, day, site, page in complaints

@@ -15,6 +15,7 @@ from tasks.scheduling.alerting import (
     Completion,
     OpenAlert,
     Refusal,
+    RisingTheme,
     alerts_on,
 )
 
@@ -85,3 +86,19 @@ def test_an_engine_is_told_when_it_refused_often_enough_in_a_row():
     (found,) = on(refusals=refusals)
     assert found.subject == "baidu"
     assert "n1, n2 (captcha), 2 times in a row" in str(found.because)
+
+
+@pytest.mark.parametrize(
+    ("complaints", "was_on", "is_on"), [(3, False, True), (2, False, False), (2, True, True), (0, True, True)]
+)
+def test_an_alert_of_a_rise_begins_with_enough_complaints_and_ends_with_the_rise(complaints, was_on, is_on):
+    quotes = [("一只小虫", ""), ("黑色颗粒", "http://a.example/1")]
+    rise = RisingTheme("牛奶", "foreign_matter", NOW.date(), complaints, 0.5, quotes)
+    (first,) = on(
+        AlertRules(rising=3), rises=[RisingTheme("牛奶", "foreign_matter", NOW.date(), 9, 0.5, quotes)]
+    )
+    assert first.because.parameters["quotes"] == " “一只小虫” “黑色颗粒” http://a.example/1"
+    before = [OpenAlert("rising", first.subject, first.because, since=ago(60))] if was_on else []
+    found = on(AlertRules(rising=3), before, rises=[rise])
+    assert [one.subject for one in found] == (["牛奶: foreign_matter"] if is_on else [])
+    assert on(AlertRules(rising=3), before) == []

@@ -16,8 +16,16 @@ from app.actions.products import MOST_PAGES, MOST_PRIORITY
 from app.insight.periods import PeriodChoice, read_period
 from app.reports import charts
 from app.reports.product_choice import ProductChoice, list_chosen
-from app.reports.product_list import ListOrder, ProductGrouping, ProductList, ProductSort, read_product_list
+from app.reports.product_list import (
+    ListOrder,
+    ProductGrouping,
+    ProductList,
+    ProductSort,
+    list_rising,
+    read_product_list,
+)
 from app.views.doubts import Doubt, describe_doubt
+from app.views.theme_names import name_theme
 from app.views.words import describe, plural, translate
 from app.web.base.context import Here, Notice, Page
 from app.web.base.forms import shown_on
@@ -36,6 +44,7 @@ router = APIRouter()
 _ROWS = 50
 _MOST_ROWS = 500
 _REFUSED = 20
+_RISES = 10
 
 
 class ProductFilter(BaseModel):
@@ -97,6 +106,9 @@ def show_list(page: Here, sent: Annotated[ListQuery, Query()], period: RecentPer
     return page.html(
         "products.html",
         view=read_list(page, sent, period),
+        rises=page.context.read(("rising",), list_rising),
+        most_rises=_RISES,
+        name_theme=name_theme,
         period=period,
         sent=sent,
         sparkline=charts.sparkline,
