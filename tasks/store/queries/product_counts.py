@@ -1,7 +1,4 @@
-"""Complaints of many products at once: in a period and the one before, and week by week. Reads `review_days`.
-
-The statements group by `products.id`, so that SQLite reads only the days of the period, product after product.
-"""
+"""Complaints of many products at once: in a period and the one before, and week by week. Reads `review_days`."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from typing import NamedTuple
 
 from tasks.domain.voices import Voice
 from tasks.store.content.counted_reviews import LEFT_OUT
-from tasks.store.queries.themes import WEEK_OF_DAY, Period, monday_of, number_of_day
+from tasks.store.queries.themes import PRODUCT_BY_PRODUCT, WEEK_OF_DAY, Period, monday_of, number_of_day
 from tasks.store.sql.transaction import Transaction
 
 
@@ -72,7 +69,7 @@ def count_products(
     )
 
 
-_SOME = "AND d.product_id IN :numbers"
+_SOME = "AND p.id IN :numbers"
 
 
 def _count(condition: str) -> str:
@@ -89,8 +86,8 @@ def _select_counts(condition: str) -> str:
         SELECT p.id AS product_id, d.site, {_count(inside)} AS reviews, {_count(earlier)} AS reviews_before,
             {_count(f"{complaint} AND {inside}")} AS complaints,
             {_count(f"{complaint} AND {earlier}")} AS complaints_before, {_count(f"{praise} AND {inside}")} AS praise
-        FROM products p JOIN review_days d ON d.product_id = p.id
-        WHERE d.day >= :first_before AND d.day <= :last AND d.voice <> '{LEFT_OUT}' {condition}
+        FROM {PRODUCT_BY_PRODUCT}
+        WHERE d.product_id = p.id AND d.day >= :first_before AND d.day <= :last AND d.voice <> '{LEFT_OUT}' {condition}
         GROUP BY p.id, d.site
     ), unknown AS (
         SELECT product_id, site FROM by_site WHERE site NOT IN :with_praise AND site NOT IN :without
@@ -116,8 +113,8 @@ def count_complaints(tx: Transaction, period: Period) -> dict[int, int]:
 
 
 _COMPLAINTS = f"""
-    SELECT p.id, count(*) FROM products p JOIN review_days d ON d.product_id = p.id
-    WHERE d.day >= :first AND d.day <= :last AND d.voice = '{Voice.COMPLAINT}' GROUP BY p.id
+    SELECT p.id, count(*) FROM {PRODUCT_BY_PRODUCT}
+    WHERE d.product_id = p.id AND d.day >= :first AND d.day <= :last AND d.voice = '{Voice.COMPLAINT}' GROUP BY p.id
 """
 
 
@@ -148,8 +145,9 @@ def _select_weeks(condition: str) -> str:
     return f"""
     SELECT product_id, {WEEK_OF_DAY} AS week, sum(n) AS n
     FROM (
-        SELECT p.id AS product_id, d.day, count(*) AS n FROM products p JOIN review_days d ON d.product_id = p.id
-        WHERE d.day >= :first AND d.day <= :last AND d.voice = '{Voice.COMPLAINT}' {condition} GROUP BY p.id, d.day
+        SELECT p.id AS product_id, d.day, count(*) AS n FROM {PRODUCT_BY_PRODUCT}
+        WHERE d.product_id = p.id AND d.day >= :first AND d.day <= :last AND d.voice = '{Voice.COMPLAINT}' {condition}
+        GROUP BY p.id, d.day
     ) by_day
     GROUP BY product_id, {WEEK_OF_DAY}
     """

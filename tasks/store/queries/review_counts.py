@@ -13,7 +13,7 @@ from tasks.store.queries import reviews
 from tasks.store.queries.products import get_counted_as
 from tasks.store.queries.queues import NOT_JUDGED
 from tasks.store.queries.reviews import HAS_WORD, LOOKED_AT, ReviewFilter
-from tasks.store.queries.themes import Period, day_of_number
+from tasks.store.queries.themes import PRODUCT_BY_PRODUCT, Period, day_of_number
 from tasks.store.sql.transaction import Transaction, as_pattern
 
 
@@ -133,8 +133,8 @@ def _write_asked(tx: Transaction, wanted: ReviewFilter) -> tuple[str, dict[str, 
         asked.append(HAS_WORD.format(n))
     if wanted.corrected:
         asked.append("r.correction_id IS NOT NULL")
-    # Without `products`, SQLite would read the days of all years.
-    tables = "products p JOIN review_days d ON d.product_id = p.id"
+    asked.append("d.product_id = p.id")
+    tables = PRODUCT_BY_PRODUCT
     if wanted.theme:
         values["theme"] = wanted.theme
         tables += _THEMES

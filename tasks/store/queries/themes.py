@@ -22,6 +22,12 @@ NO_WEEK = -1
 """The week of reviews without a day."""
 WEEK_OF_DAY = "(day + 3) / 7"
 """Number of the week of a day that is known; 1970-01-01 was a Thursday."""
+PRODUCT_BY_PRODUCT = "products p CROSS JOIN review_days d"
+"""Tables of a statement with the condition `d.product_id = p.id`.
+
+The rows of each product are in the order of their days: SQLite finds those of a period product by product. It does not
+change the order of tables in a `CROSS JOIN`; in any other it would read the days of all years.
+"""
 _WEEK = f"CASE WHEN day = {NO_DAY} THEN {NO_WEEK} ELSE {WEEK_OF_DAY} END"
 _IS_COMPLAINT = "sentiment = -1"
 
