@@ -35,7 +35,7 @@ from tasks.jobs.scheduler_state import SchedulerState
 from tasks.scheduling import fluid
 from tasks.store.queries import themes
 from tasks.store.queue.upkeep import load_value, store_value
-from tasks.store.sql.database import Store
+from tasks.store.sql.database import Store, lift_limits
 from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import Writer
 from tasks.worker.counters import Timing
@@ -129,7 +129,10 @@ def _judge_rises(store: Store, writer: Writer, catalog: Catalog) -> None:
     from app.insight.themes import judge_rises  # loads numpy
 
     groups = {name: site.group for name, site in catalog.sites.items()}
-    with store.read() as tx:
+    with (
+        store.read() as tx,
+        lift_limits(tx),
+    ):  # on a cold server the newest reviews of 200 products take many seconds
         found = judge_rises(tx, today, groups)
     writer.call(partial(_save_rises, found))
 

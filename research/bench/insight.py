@@ -113,7 +113,7 @@ def measure(server: Server, store: Store) -> dict[str, list[Took]]:
             ask(tx)
 
     def judge() -> None:
-        with store.begin(now=_NOW) as tx:
+        with store.begin(now=_NOW) as tx, lift_limits(tx):
             store_value(tx, themes.RISES, tx.now, judge_rises(tx, _TODAY, {}))
 
     found = {"judging_all": [take(judge) for _ in range(_TRIES)]}
