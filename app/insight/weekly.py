@@ -58,57 +58,32 @@ def load_weekly(tx: Transaction, product_ids: Sequence[int], today: date, groups
 def make_weekly(tx: Transaction, counts: AllCounts, today: date, groups: Groups) -> Weekly:
     """Make series from the counts of products, up to the last whole week."""
     last_week = last_whole_week(today)
-    first = last_week - WEEKS + 1
-    reviews = [one for one in counts.reviews if first <= one.week <= last_week]
+    complaints: SiteCounts = defaultdict(_empty_sites)
+    totals: dict[int, dict[str, Counts]] = defaultdict(_empty_sites)
+    place = WEEKS - 1 - last_week
+    for one in counts.themes:
+        if 0 <= one.week + place < WEEKS:
+            complaints[one.product_id, one.theme][one.site][one.week + place] = one.n
+    reviews = [of for of in counts.reviews if 0 <= of.week + place < WEEKS]
     with_praise = find_sites_with_praise(reviews, groups)
-    complaints = [
-        *(
-            ((one.product_id, one.theme), one.site, one.week, one.n)
-            for one in counts.themes
-            if first <= one.week <= last_week
-        ),
-        *(
-            ((one.product_id, ALL_THEMES), one.site, one.week, one.complaints)
-            for one in reviews
-            if one.complaints and (one.product_id, one.site) in with_praise
-        ),
-    ]
-    incomplete_days = _estimate_each(counts.seen, today)
-    places = sorted({(one.product_id, one.site) for one in reviews})
-    row_of_place = {place: row for row, place in enumerate(places)}
-    totals = np.zeros((len(places), WEEKS))
-    rows = [row_of_place[one.product_id, one.site] for one in reviews]
-    totals[rows, [one.week - first for one in reviews]] = [one.n for one in reviews]
-
-    keys = sorted({key for key, *_ in complaints})
+    for of in reviews:
+        totals[of.product_id][of.site][of.week + place] = of.n
+        if of.complaints and (of.product_id, of.site) in with_praise:
+            complaints[of.product_id, ALL_THEMES][of.site][of.week + place] = of.complaints
+    keys = sorted(complaints)
     series = make_empty_series(len(keys))
-    if not keys:
-        return Weekly(keys, last_week, series, incomplete_days)
-    row_of_key = {key: row for row, key in enumerate(keys)}
-    weeks = [week - first for _, _, week, _ in complaints]
-    np.add.at(
-        series.counts, ([row_of_key[key] for key, *_ in complaints], weeks), [n for *_, n in complaints]
-    )
-    at_sites = {(key, site) for key, site, *_ in complaints}
-    at_sites |= {((product_id, ALL_THEMES), site) for product_id, site in with_praise}
-    pairs = sorted(
-        (row_of_key[key], row_of_place[key[0], site]) for key, site in at_sites if key in row_of_key
-    )
-    series.others[:] = _sum_runs(totals[[place for _, place in pairs]], [row for row, _ in pairs])
-    series.others[:] -= series.counts
-    product_ids = [product_id for product_id, _ in places]
-    has_reviews = dict(zip(sorted(set(product_ids)), _sum_runs(totals, product_ids) > 0, strict=True))
-    for row, (product_id, _) in enumerate(keys):
-        series.has_reviews[row] = has_reviews[product_id]
-        series.incomplete[row] = count_incomplete_weeks(incomplete_days.get(product_id), today)
+    incomplete_days = _estimate_each(counts.seen, today)
+    for row, key in enumerate(keys):
+        of_product = totals[key[0]]
+        sites = set(complaints[key])
+        if key[1] == ALL_THEMES:
+            sites = {site for site in of_product if (key[0], site) in with_praise}
+        series.counts[row] = sum(complaints[key].values())
+        series.others[row] = sum(of_product[site] for site in sites) - series.counts[row]
+        series.has_reviews[row] = sum(of_product.values()) > 0
+        series.incomplete[row] = count_incomplete_weeks(incomplete_days.get(key[0]), today)
     _count_pages(tx, keys, series, last_week)
     return Weekly(keys, last_week, series, incomplete_days)
-
-
-def _sum_runs(rows: Counts, numbers: Sequence[int]) -> Counts:
-    """Return the sum of the rows with the same number. Rows must be sorted by number."""
-    sums: Counts = np.add.reduceat(rows, np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 1)), axis=0)
-    return sums
 
 
 def _count_pages(
@@ -143,6 +118,14 @@ def count_incomplete_weeks(days: int | None, today: date) -> int:
     """Return how many of the last whole weeks contain one of the newest `days`, counted from today."""
     complete = week_of(today - timedelta(days=days or 0) + timedelta(days=1)) - 1
     return max(0, last_whole_week(today) - complete)
+
+
+SiteCounts = dict[tuple[int, str], dict[str, Counts]]
+"""Weekly counts of each product and theme, by site."""
+
+
+def _empty_sites() -> dict[str, Counts]:
+    return defaultdict(lambda: np.zeros(WEEKS))
 
 
 @dataclass(frozen=True, slots=True)
