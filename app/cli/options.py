@@ -77,7 +77,7 @@ def _read_day(given: str) -> date:
         raise InputError("{given!r} is no day; write 2026-05-01", given=given[:40]) from None
 
 
-_DAY = ReadBy("YYYY-MM-DD", _read_day)
+DAY = ReadBy("YYYY-MM-DD", _read_day)
 
 
 def period_options(usual: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -93,8 +93,8 @@ def period_options(usual: str) -> Callable[[Callable[..., Any]], Callable[..., A
             metavar="N|all",
             help=f"Only reviews written in the last N days up to today, or all. Default: {usual}.",
         )
-        @click.option("--from", "first", type=_DAY, help="Only reviews written on this day or later.")
-        @click.option("--to", "last", type=_DAY, help="Only reviews written on this day or earlier.")
+        @click.option("--from", "first", type=DAY, help="Only reviews written on this day or later.")
+        @click.option("--to", "last", type=DAY, help="Only reviews written on this day or earlier.")
         @wraps(function)
         def run(
             *given: Any, days: str | None, first: date | None, last: date | None, **options: Any
@@ -106,6 +106,16 @@ def period_options(usual: str) -> Callable[[Callable[..., Any]], Callable[..., A
     return decorate
 
 
+keywords_option = click.option(
+    "--keywords", metavar="W,W", help="AND keywords instead of those found in the name (only with one NAME)."
+)
+alias_option = click.option(
+    "--alias",
+    "aliases",
+    metavar="NAME",
+    multiple=True,
+    help="Another name, searched too (only with one NAME).",
+)
 group_option = click.option(
     "--group",
     "groups",

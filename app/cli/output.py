@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import fields, is_dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from shutil import get_terminal_size
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 from rich.console import Console
@@ -22,14 +22,11 @@ from app.cli.fitted_table import FittedTable
 from app.cli.program import as_called
 from app.files.harmless import HarmlessFormatter, shown
 from app.run.process import JsonFormatter
-from app.views.durations import seconds
-from app.views.moments import clock_text
 from splitter.errors import Message
 
 _WIDTH_OF_FILES = 160
 """Width of a table in a file or a pipe if COLUMNS is not set."""
 
-T = TypeVar("T")
 Cell = str | int | float | Text | None
 
 WHOLE = re.compile(r"(?:^|[^`])\breviewloop [a-z]|https?://")
@@ -120,17 +117,6 @@ def table(
     return made
 
 
-def table_of(
-    rows: Sequence[T],
-    columns: Mapping[str, Callable[[T], Cell]],
-    title: str = "",
-    least: Sequence[str] = (),
-) -> Table:
-    """Return a table of rows. Each column has a function that returns its cell for a row; `least` as in `table`."""
-    cells = ([show(row) for show in columns.values()] for row in rows)
-    return table(tuple(columns), cells, title, least=least)
-
-
 def cell(value: Cell) -> Text:
     """Return a value as the cell of a table; `None` gives a dash."""
     if isinstance(value, Text):
@@ -146,21 +132,6 @@ def short(text: str, most: int) -> str:
     """Return a text on one line, cut after `most` characters."""
     line = " ".join(text.split())
     return line if len(line) <= most else line[: most - 1] + "…"
-
-
-def percent(share: float | None) -> str | None:
-    """Return a share in [0, 1] as a whole percentage; `None` if it is unknown."""
-    return None if share is None else f"{share:.0%}"
-
-
-def ago(then: datetime | None, now: datetime) -> str | None:
-    """Return the time since a moment as text; `None` if there is no moment."""
-    return None if then is None else f"{seconds(max(0.0, (now - then).total_seconds()))} ago"
-
-
-def clock(moment: datetime | None) -> str | None:
-    """Return the clock time of a moment to the second; `None` if there is no moment."""
-    return None if moment is None else clock_text(moment)
 
 
 def set_up_logging(verbose: bool, *, as_json: bool = False) -> None:

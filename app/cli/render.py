@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import singledispatch
@@ -55,8 +54,6 @@ class LinesView:
 class AsideView:
     """A view whose text goes to standard error, as the command's result is a file or comes later."""
 
-
-_BARS = " ▁▂▃▄▅▆▇█"
 
 Part = str | Text | Table | Padding | Fact
 
@@ -158,10 +155,3 @@ def _style(text: str | None, value: object) -> Text:
         return cell(None)
     style = STYLE_OF.get(value, "") if isinstance(value, str) else ""
     return Text(shown(text), style=style)
-
-
-def draw_trend(weeks: Sequence[int]) -> str:
-    """Return a line of bars, one for every two weeks, scaled to the highest."""
-    pairs = [sum(weeks[at : at + 2]) for at in range(0, len(weeks), 2)]
-    top = max(pairs, default=0)
-    return "".join(_BARS[math.ceil(n * (len(_BARS) - 1) / top)] for n in pairs) if top else ""

@@ -8,9 +8,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from app.views.failed import get_cause, group_by_cause
+from app.views.failed import get_cause
 from app.views.fields import extend_row
-from app.views.moments import clock_text_with_zone
 from app.views.status import StatusView
 from tasks.domain.states import count_open
 from tasks.store.queries import pairs
@@ -139,32 +138,13 @@ def samples(rows: Iterable[ReviewRow]) -> tuple[ReviewRow, ...]:
     return tuple(found.values())
 
 
-def _report(rows: Sequence[ManualRow], when: str) -> str:
-    """Return a Markdown report on subtasks that wait for a person, by cause, with suggestions."""
-    lines = [f"# Subtasks that wait for a person: {len(rows)} at {when}", ""]
-    for cause in group_by_cause(rows).groups:
-        lines += [
-            f"## {cause.reason}: {cause.site} ({cause.count})",
-            "",
-            f"Suggested: {cause.suggestion}.",
-            "",
-        ]
-        lines += [
-            f"- subtask {r.subtask_id}: {r.product}, chunk {r.chunk}, {r.attempts} attempts on "
-            f"{', '.join(r.nodes) or 'no node'}; {r.why}"
-            for r in cause.subtasks
-        ]
-        lines.append("")
-    return "\n".join(lines)
-
-
 def write_report(store: Store, file: str | None) -> None:
     """Write the report on subtasks that wait for a person to a file, completely or not at all; `None` writes none."""
     if not file:
         return
-    with store.read() as tx:
-        text = _report(manual.list_manual(tx), clock_text_with_zone(tx.now))
+    from app.files.exporting import whole_file
+    from app.reports.failed_report import FORMATS, write_failed_report  # brings Jinja2
+
     path = Path(file)
-    draft = path.with_name(path.name + ".new")
-    draft.write_text(text, encoding="utf-8")
-    draft.replace(path)
+    with store.read() as tx, whole_file(path) as out:
+        write_failed_report(tx, FORMATS.get(path.suffix.lower(), "md"), out)

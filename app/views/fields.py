@@ -5,6 +5,7 @@ The name of a field ends in its unit: `_s`, `_ms`, `_at`, `_share`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
@@ -44,6 +45,7 @@ CODES = frozenset(
 
 _AGO_WITHIN = timedelta(days=2)
 _UNITS = ("_s", "_ms", "_at")
+_BARS = " ▁▂▃▄▅▆▇█"
 
 
 class NodeState(StrEnum):
@@ -161,6 +163,8 @@ def format_value(field: str, value: object, now: datetime | None = None) -> str 
         return translate(str(value))
     if isinstance(value, Mapping):
         return format_counts(value) or None
+    if field == "trend" and isinstance(value, Sequence):
+        return draw_trend(value)
     if isinstance(value, Collection) and not isinstance(value, str):
         return _join(field, value) or None
     return describe(value)
@@ -187,7 +191,18 @@ def format_moment(moment: datetime, now: datetime | None = None) -> str:
     return clock_text(moment)
 
 
+def draw_trend(weeks: Sequence[int]) -> str:
+    """Return a bar for each two weeks, the highest one as high as a line."""
+    pairs = [sum(weeks[at : at + 2]) for at in range(0, len(weeks), 2)]
+    top = max(pairs, default=0)
+    return "".join(_BARS[math.ceil(n * (len(_BARS) - 1) / top)] for n in pairs) if top else ""
+
+
 def _format_number(field: str, value: float) -> str | None:
+    if field == "change":
+        return f"{value:+.0%}"
+    if field == "p_value":
+        return f"{value:.1g}"
     if field in SHARES or field.endswith("_share"):
         return f"{value:.0%}"
     if is_rate(field):

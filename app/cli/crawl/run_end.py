@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -84,34 +83,23 @@ def _(view: RunView) -> Iterator[Part]:
         yield table(list(_list_statistics(view.statistics)), "about name count")
 
 
-@dataclass(frozen=True, slots=True)
-class _Count:
-    about: str
-    name: str
-    count: int | str | None
-
-
-def _list_statistics(sums: AttemptSums) -> Iterator[_Count]:
-    """Yield counts of requests by status and error, and of attempts by outcome and reason."""
-    requests = translate("requests of this run")
-    yield _Count(requests, "", sums.requests)
-    yield _Count(requests, translate("MB of bodies"), f"{sums.bytes / 1e6:,.1f}")
-    yield _Count(requests, translate("active"), seconds(sums.active_s))
-    yield _Count(requests, translate("waited for permits"), seconds(sums.wait_s))
-    for about, counts in (
-        (translate("answers by status"), sums.statuses),
-        (translate("requests without a page"), sums.errors),
-        (translate("attempts by outcome"), sums.outcomes),
-        (translate("attempts by reason"), sums.reasons),
-    ):
+def _list_statistics(sums: AttemptSums) -> Iterator[Mapping[str, object]]:
+    """Yield requests by status and by error, attempts by outcome and by reason."""
+    groups: Mapping[str, Mapping[str, object]] = {
+        translate("requests of this run"): {
+            "": sums.requests,
+            "MB of bodies": f"{sums.bytes / 1e6:,.1f}",
+            "active": seconds(sums.active_s),
+            "waited for permits": seconds(sums.wait_s),
+        },
+        translate("answers by status"): sums.statuses,
+        translate("requests without a page"): sums.errors,
+        translate("attempts by outcome"): sums.outcomes,
+        translate("attempts by reason"): sums.reasons,
+    }
+    for about, counts in groups.items():
         for name, n in counts.items():
-            yield _Count(about, translate(name), n)
-
-
-@dataclass(frozen=True, slots=True)
-class _ProductReviews:
-    name: str
-    reviews: int
+            yield {"about": about, "name": translate(name), "count": n}
 
 
 def list_count_parts(view: RunView) -> Iterator[Part]:
@@ -141,7 +129,7 @@ def list_count_parts(view: RunView) -> Iterator[Part]:
         yield tabulate_waits(view.waits_for_hosts, view.now)
     for line in describe_unplanned(view.sites_not_asked):
         yield Fact(translate("Not crawled"), shown(line))
-    rows = [_ProductReviews(name, n) for name, n in view.reviews_by_product.items()]
+    rows = [{"name": name, "reviews": n} for name, n in view.reviews_by_product.items()]
     more = len(rows) - _PRODUCTS_SHOWN
     caption = translate("and {n:,} more: reviewloop product list", n=more) if more > 0 else ""
     if rows:

@@ -5,21 +5,22 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
 import click
 import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from app.cli.command import App, command
 from app.cli.options import FILE, settings_of, store_there
-from app.cli.output import short
 from app.cli.render import Part, table, text
 from app.views.fields import extend_row
 from app.views.words import translate
 from splitter.errors import InputError, Message, system_reason
+from splitter.wrong_values import explain_found_value, explain_wrong_value
 from tasks.scheduling.balance.curves import (
     AllocationResult,
     Curve,
@@ -37,8 +38,7 @@ from tasks.scheduling.balance.swarm import ITERATIONS, swarm
 from tasks.store.queries.pairs import list_node_parameters, list_runs
 
 _MOST_URLS = 10**12
-_LINEAR = ("setup_s", "seconds_per_url")
-_KEYS = {"a line": _LINEAR, "a curve": ("curve",), "parameters": PARAMETERS}
+_FIELDS = "node urls predicted_s even_s"
 _FORMS = Message(
     'write {{"name", "setup_s", "seconds_per_url"}}, {{"name", "curve": [[n, seconds], ...]}} or {{"name", {names}}}',
     names=", ".join(json.dumps(name) for name in PARAMETERS),
@@ -48,6 +48,64 @@ _MOST = 1e300
 
 RunTime = Curve | NodeParameters
 """The run time of a node: its curve, or its parameters for the learned model."""
+
+_Number = Annotated[float, Field(strict=True, gt=-_MOST, lt=_MOST, allow_inf_nan=False)]
+_Positive = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
+F = TypeVar("F", bound=BaseModel)
+
+
+class _NamedNode(BaseModel):
+    """A node of a file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=True)
+
+    name: Annotated[str, Field(min_length=1)]
+
+
+class _LinearNode(_NamedNode):
+    """A node with a run time of setup_s + n x seconds_per_url."""
+
+    setup_s: _Number
+    seconds_per_url: _Number
+
+    def get_run_time(self) -> RunTime:
+        """Return the run time. Raises CurveError."""
+        return linear(self.setup_s, self.seconds_per_url)
+
+
+class _CurveNode(_NamedNode):
+    """A node with points (n, seconds) of its run time."""
+
+    curve: list[tuple[_Number, _Number]]
+
+    def get_run_time(self) -> RunTime:
+        """Return the run time. Raises CurveError."""
+        return piecewise(self.curve)
+
+
+class _MachineParameters(BaseModel):
+    """Parameters of a machine; `None`: unknown."""
+
+    cpu_cores: _Positive | None
+    cpu_ghz: _Positive | None
+    memory_gb: _Positive | None
+    net_mbps: _Positive | None
+    disk_mbps: _Positive | None
+
+
+class _MachineNode(_NamedNode, _MachineParameters):
+    """A node with the parameters of its machine, whose run time is learned."""
+
+    def get_run_time(self) -> RunTime:
+        """Return the parameters."""
+        return NodeParameters.of(self.model_dump())
+
+
+class _RecordedRun(_MachineParameters):
+    """A recorded run."""
+
+    n: Annotated[int, Field(ge=1)]
+    seconds: _Positive
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,16 +125,6 @@ class BalanceView(AllocationResult):
     fitness: float | None
     even: AllocationResult
     learned: HeldOut | None
-
-
-@dataclass(frozen=True, slots=True)
-class SharedUrls:
-    """The URLs of a node and their run time, next to those of an even division."""
-
-    node: str
-    urls: int
-    predicted_s: float
-    even_s: float
 
 
 @command(None, "balance", db=False)
@@ -181,8 +229,9 @@ def balance(
 
 @text.register
 def _(view: BalanceView) -> Iterator[Part]:
-    rows = map(SharedUrls, view.names, view.allocation, view.predicted_s, view.even.predicted_s)
-    yield table(rows, "node urls predicted_s even_s")
+    figures = zip(view.names, view.allocation, view.predicted_s, view.even.predicted_s, strict=True)
+    rows = [dict(zip(_FIELDS.split(), row, strict=True)) for row in figures]
+    yield table(rows, _FIELDS)
     yield translate(
         "All done after {makespan_s:,.1f} s (variance {variance:,.4g} s^2); split evenly after {even_s:,.1f} s "
         "(variance {even_variance:,.4g} s^2).",
@@ -245,52 +294,52 @@ def _join_counts(counts: tuple[int, ...]) -> str:
 
 
 def read_nodes(path: Path) -> dict[str, RunTime]:
-    """Return run times by name of the node, in the file's order. Raises InputError with file, place and key."""
-    listed = _json(path)
+    """Return run times by the name of the node, in the order of the file.
+
+    Raises:
+        InputError: the file is wrong; the message names the place and the key.
+    """
+    listed = _read_json(path)
     if not isinstance(listed, list) or not listed:
         raise InputError("{path}: is no list of nodes; write [{{...}}, ...] with at least one", path=path)
     nodes: dict[str, RunTime] = {}
     for place, entry in enumerate(listed):
         where = f"{path}: [{place}]"
-        if not isinstance(entry, dict):
-            raise InputError("{where} is no object; {forms}", where=where, forms=_FORMS)
-        name = entry.get("name")
-        if not isinstance(name, str) or not name.strip():
-            raise InputError(
-                '{where}.name is {name}; give every node a name: "name": "node1"',
-                where=where,
-                name=_shown(name),
-            )
-        if name in nodes:
+        node = _read_entry(_choose_form(where, entry), where, entry)
+        if node.name in nodes:
             raise InputError(
                 "{where}.name: {name!r} is there twice; give every node a name of its own",
                 where=where,
-                name=name,
+                name=node.name,
             )
-        nodes[name] = _node(where, entry)
+        try:
+            nodes[node.name] = node.get_run_time()
+        except CurveError as error:
+            raise InputError("{where}: {error}", where=where, error=error) from None
     return nodes
 
 
 def read_runs(path: Path) -> list[Sample]:
-    """Read recorded runs from a JSON list of objects or a CSV file with a header.
+    """Return recorded runs of a file: JSON, a list of objects, or CSV with a header.
 
-    Each run has the five parameters, `n` and `seconds`. An unknown parameter is null or an empty cell.
+    Both have the five parameters, `n` and `seconds`. A parameter that is not known is null or an empty cell.
 
     Raises:
-        InputError: a value is wrong; the message has file, place and key.
+        InputError: the file is wrong; the message names the place and the key.
     """
     if path.suffix.lower() == ".json":
-        listed = _json(path)
+        listed = _read_json(path)
         if not isinstance(listed, list):
             raise InputError("{path}: is no list of runs; write [{{...}}, ...]", path=path)
-        return [_run(f"{path}: [{place}]", entry) for place, entry in enumerate(listed)]
-    reader = csv.DictReader(io.StringIO(_text(path), newline=""))
+        return [_read_run(f"{path}: [{place}]", entry) for place, entry in enumerate(listed)]
+    reader = csv.DictReader(io.StringIO(_read_text(path), newline=""))
     missing = [name for name in (*PARAMETERS, "n", "seconds") if name not in (reader.fieldnames or ())]
     if missing:
         raise InputError("{path}:1: the header has no {missing}", path=path, missing=", ".join(missing))
     try:
         return [
-            _run(f"{path}:{reader.line_num}:", {k: _cell(v) for k, v in row.items() if k}) for row in reader
+            _read_run(f"{path}:{reader.line_num}:", {k: _read_cell(v) for k, v in row.items() if k})
+            for row in reader
         ]
     except csv.Error as error:
         raise InputError(
@@ -298,93 +347,35 @@ def read_runs(path: Path) -> list[Sample]:
         ) from None
 
 
-def _node(where: str, entry: Mapping[str, Any]) -> RunTime:
-    given = [form for form, keys in _KEYS.items() if any(key in entry for key in keys)]
+def _choose_form(where: str, entry: object) -> type[_LinearNode | _CurveNode | _MachineNode]:
+    """Return the form of a node that an entry has keys of. Raises InputError if that is not one form."""
+    keys = entry.keys() - {"name"} if isinstance(entry, dict) else set()
+    given = [form for form in (_LinearNode, _CurveNode, _MachineNode) if keys & form.model_fields.keys()]
     if len(given) != 1:
-        if not given:
-            raise InputError("{where} has none of the three forms; {forms}", where=where, forms=_FORMS)
         raise InputError(
-            "{where} mixes {given}; {forms}",
-            where=where,
-            given=", ".join(key for key in entry if key != "name"),
-            forms=_FORMS,
+            "{where} has {n} of the three forms; {forms}", where=where, n=len(given), forms=_FORMS
         )
-    for key in entry:
-        if key not in ("name", *_KEYS[given[0]]):
-            raise InputError(
-                "{where}.{key}: there is no such key; {forms}", where=where, key=key, forms=_FORMS
-            )
+    return given[0]
+
+
+def _read_run(where: str, entry: object) -> Sample:
+    run = _read_entry(_RecordedRun, where, entry)
+    return Sample(NodeParameters.of(run.model_dump()), run.n, run.seconds)
+
+
+def _read_entry(form: type[F], where: str, entry: object) -> F:
     try:
-        if given == ["a curve"]:
-            return piecewise(_points(f"{where}.curve", entry["curve"]))
-        if given == ["a line"]:
-            return linear(*(_number(where, entry, key) for key in _LINEAR))
-    except CurveError as error:
-        raise InputError("{where}: {error}", where=where, error=error) from None
-    return _parameters(where, entry)
-
-
-def _points(where: str, points: object) -> list[tuple[float, ...]]:
-    if not isinstance(points, list):
-        raise InputError("{where} is {points}; write [[n, seconds], ...]", where=where, points=_shown(points))
-    for place, point in enumerate(points):
-        if not isinstance(point, list) or len(point) != 2 or not all(_is_number(value) for value in point):
-            raise InputError(
-                "{where}[{place}] is {point}; write [n, seconds]",
-                where=where,
-                place=place,
-                point=_shown(point),
-            )
-    return [tuple(map(float, point)) for point in points]
-
-
-def _run(where: str, entry: object) -> Sample:
-    if not isinstance(entry, dict):
+        return form.model_validate(entry)
+    except ValidationError as error:
+        detail = error.errors(include_url=False)[0]
+        place = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in detail["loc"])
+        explain = explain_wrong_value if detail["type"] == "missing" else explain_found_value
         raise InputError(
-            "{where} is no object; give {parameters}, n and seconds",
-            where=where,
-            parameters=", ".join(PARAMETERS),
-        )
-    urls, seconds = _number(where, entry, "n"), _number(where, entry, "seconds")
-    if urls < 1 or urls != int(urls):
-        raise InputError("{where}.n is {urls:g}; give a whole number, 1 or more", where=where, urls=urls)
-    if not 0 < seconds < float("inf"):
-        raise InputError(
-            "{where}.seconds is {seconds:g}; give a finite number above 0", where=where, seconds=seconds
-        )
-    return Sample(_parameters(where, entry), int(urls), seconds)
+            "{where}{place}: {problem}", where=where, place=place, problem=explain(detail)
+        ) from None
 
 
-def _parameters(where: str, entry: Mapping[str, Any]) -> NodeParameters:
-    values: dict[str, float | None] = {}
-    for name in PARAMETERS:
-        value = values[name] = None if name in entry and entry[name] is None else _number(where, entry, name)
-        if value is not None and not 0 < value < float("inf"):
-            raise InputError(
-                "{where}.{name} is {value:g}; give a finite number above 0, or null where unknown",
-                where=where,
-                name=name,
-                value=value,
-            )
-    return NodeParameters.of(values)
-
-
-def _number(where: str, entry: Mapping[str, Any], key: str) -> float:
-    if key not in entry:
-        raise InputError("{where}.{key} is missing; give a number", where=where, key=key)
-    if not _is_number(entry[key]):
-        raise InputError(
-            "{where}.{key} is {value}; give a number", where=where, key=key, value=_shown(entry[key])
-        )
-    return float(entry[key])
-
-
-def _is_number(value: object) -> bool:
-    # An integer beyond the range of floats is refused.
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _MOST
-
-
-def _cell(text: str | Sequence[str] | None) -> object:
+def _read_cell(text: str | Sequence[str] | None) -> object:
     if not isinstance(text, str) or not text.strip():
         return None
     try:
@@ -393,9 +384,9 @@ def _cell(text: str | Sequence[str] | None) -> object:
         return text
 
 
-def _json(path: Path) -> Any:
+def _read_json(path: Path) -> Any:
     try:
-        return json.loads(_text(path))
+        return json.loads(_read_text(path))
     except json.JSONDecodeError as error:
         raise InputError(
             "{path}:{line}:{column}: is no JSON: {problem}",
@@ -408,14 +399,10 @@ def _json(path: Path) -> Any:
         raise InputError("{path}: is nested too deeply; {forms}", path=path, forms=_FORMS) from None
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         return path.read_text("utf-8-sig")
     except UnicodeDecodeError:
         raise InputError("{path}: is not UTF-8; save it as UTF-8", path=path) from None
     except OSError as error:
         raise InputError("{path}: cannot be read: {reason}", path=path, reason=system_reason(error)) from None
-
-
-def _shown(value: object) -> str:
-    return short(json.dumps(value, ensure_ascii=False), 40)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, replace
 from datetime import date
 from itertools import groupby
 from operator import attrgetter
@@ -15,7 +15,7 @@ from rich.text import Text
 
 from app.cli.command import App, command
 from app.cli.options import period_options
-from app.cli.render import Done, Part, draw_trend, table, text
+from app.cli.render import Done, Part, table, text
 from app.files.harmless import shown
 from app.insight.periods import ALL, USUAL, PeriodChoice
 from app.insight.rows import NewPhrasesView, QuoteRow, RiseRow, RisesView, ThemesView
@@ -198,17 +198,6 @@ def _find_products(tx: Transaction, names: Sequence[str]) -> dict[int, str]:
     return themes.get_product_names(tx, themes.list_products_with_reviews(tx))
 
 
-@dataclass(frozen=True, slots=True)
-class _ThemeLine:
-    theme: str
-    complaints: int
-    share: float | None
-    trend: str
-    first_day: str
-    last_day: str
-    state: str
-
-
 _THEME_FIELDS = "theme complaints share trend first_day last_day state"
 
 
@@ -222,18 +211,7 @@ def _(view: ThemesView) -> Iterator[Part]:
     for product, rows in groupby(view.themes, attrgetter("product")):
         of_product = list(rows)
         found = [row for row in of_product if not row.archived]
-        lines = [
-            _ThemeLine(
-                theme=name_theme(row.theme),
-                complaints=row.complaints,
-                share=row.share,
-                trend=draw_trend(row.trend),
-                first_day=_day_text(row.first_day),
-                last_day=_day_text(row.last_day),
-                state=row.state,
-            )
-            for row in found
-        ]
+        lines = [replace(row, theme=name_theme(row.theme)) for row in found]
         yield table(lines, _THEME_FIELDS, title=shown(product), least="first_day trend")
         for row in found:
             if row.quotes:
@@ -255,21 +233,9 @@ def _(view: ThemesView) -> Iterator[Part]:
             view.unread,
         )
     if view.sites_without_share:
-        some = ", ".join(map(shown, view.sites_without_share[:_MOST_SITES]))
-        rest = len(view.sites_without_share) - _MOST_SITES
-        more = translate(" and {n} more", n=rest) if rest > 0 else ""
-        yield translate("Not in shares, as they publish no praise: {sites}{more}", sites=some, more=more)
+        sites = _name_sites(view.sites_without_share)
+        yield translate("Not in shares, as they publish no praise: {sites}", sites=sites)
     yield from _note_uncounted(view.counted)
-
-
-@dataclass(frozen=True, slots=True)
-class _PhraseLine:
-    product: str
-    phrase: str
-    complaints: int
-    expected: float
-    before: int
-    p_value: str
 
 
 _PHRASE_FIELDS = "product phrase complaints expected before p_value"
@@ -279,18 +245,7 @@ _PHRASE_FIELDS = "product phrase complaints expected before p_value"
 def _(view: NewPhrasesView) -> Iterator[Part]:
     """Yield the new phrases as a table, and a quote of each below it."""
     if view.phrases:
-        lines = [
-            _PhraseLine(
-                product=shown(row.product),
-                phrase=shown(row.phrase),
-                complaints=row.complaints,
-                expected=row.expected,
-                before=row.before,
-                p_value=f"{row.p_value:.1g}",
-            )
-            for row in view.phrases
-        ]
-        yield table(lines, _PHRASE_FIELDS, least="before p_value")
+        yield table(view.phrases, _PHRASE_FIELDS, least="before p_value")
     else:
         yield translate("No phrase is significantly more frequent than before.")
     for row in view.phrases:
@@ -305,12 +260,8 @@ def _(view: NewPhrasesView) -> Iterator[Part]:
         complaints_before=view.complaints_before,
     )
     if view.sites_left_out:
-        some = ", ".join(map(shown, view.sites_left_out[:_MOST_SITES]))
-        rest = len(view.sites_left_out) - _MOST_SITES
-        more = translate(" and {n} more", n=rest) if rest > 0 else ""
-        yield translate(
-            "Not compared, without complaints in both periods: {sites}{more}", sites=some, more=more
-        )
+        sites = _name_sites(view.sites_left_out)
+        yield translate("Not compared, without complaints in both periods: {sites}", sites=sites)
 
 
 @text.register
@@ -338,6 +289,12 @@ def _describe_rise(row: RiseRow) -> Iterator[Part]:
     yield Text(line, style="bold")
     for quote in row.quotes[:1]:
         yield _quote_line(row.theme, quote)
+
+
+def _name_sites(sites: Sequence[str]) -> str:
+    some = ", ".join(map(shown, sites[:_MOST_SITES]))
+    rest = len(sites) - _MOST_SITES
+    return some + (translate(" and {n} more", n=rest) if rest > 0 else "")
 
 
 def _quote_line(theme: str, quote: QuoteRow) -> Text:

@@ -16,10 +16,10 @@ from rich.text import Text
 from app.actions.review_actions import count_older, judge_links, link_reposts, record_dates, record_judging
 from app.cli import output
 from app.cli.command import App, command
-from app.cli.output import clock, say, short
+from app.cli.output import say, short
 from app.cli.render import Fact, Part, text
 from app.files.harmless import shown
-from app.views.fields import extend_row, format_counts
+from app.views.fields import extend_row, format_counts, format_value
 from app.views.words import plural, translate
 from tasks.domain.voices import Voice
 from tasks.store.content import products
@@ -246,7 +246,7 @@ def _list_dry_run(dry_run: bool) -> Iterator[Part]:
 
 def _describe_change(one: DayChange) -> str:
     if one.day_before == one.day_after:
-        return f"{clock(one.before)} -> {clock(one.after)}"
+        return f"{format_value('at', one.before) or '-'} -> {format_value('at', one.after) or '-'}"
     return f"{_describe_day(one.day_before)} -> {_describe_day(one.day_after)}"
 
 

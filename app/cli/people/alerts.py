@@ -89,17 +89,14 @@ def list_(app: App) -> AlertsView:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
-    rule: str
-    threshold: str
-    about: str
-
-
 @text.register
 def _(view: AlertsView) -> Iterator[Part]:
     rules = [
-        _Rule(name, translate(_WATCHED[name][0], n=n), translate(_WATCHED[name][1]))
+        {
+            "rule": name,
+            "threshold": translate(_WATCHED[name][0], n=n),
+            "about": translate(_WATCHED[name][1]),
+        }
         for name, n in view.rules.items()
     ]
     yield table(rules, "rule threshold about>")

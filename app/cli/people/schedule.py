@@ -56,13 +56,6 @@ class SchedulesView:
     sweeps: Sequence[Sweep]
 
 
-@dataclass(frozen=True, slots=True)
-class ChangedView:
-    """Schedules after a change."""
-
-    schedules: Sequence[ScheduleView]
-
-
 @click.group()
 def schedule() -> None:
     """Do things regularly: crawl products again, send reports, write exports.
@@ -118,7 +111,7 @@ def set_(
     names: tuple[str, ...],
     every: timedelta | None,
     cron: str | None,
-) -> ChangedView:
+) -> Done:
     """Crawl products again regularly. To change another schedule, remove it and add it again.
 
     --every counts from now. A cron expression has five fields as in crontab: if both day of the month and
@@ -153,7 +146,7 @@ def add(
     cron: str | None,
     form: str | None,
     **given: Any,
-) -> ChangedView:
+) -> Done:
     """Add a report, a failed-report or an export that is made and sent regularly, or a recrawl of all products.
 
     A file of at most 20 MB can be mailed (REVIEWLOOP_SMTP_URL) or posted as a form (fields what, text, file);
@@ -225,7 +218,7 @@ def _describe_run(row: ScheduleView, made: Sequence[object] | None) -> str:
 
 @command(schedule, "pause")
 @_WHICH
-def pause(app: App, which: tuple[str, ...]) -> ChangedView:
+def pause(app: App, which: tuple[str, ...]) -> Done:
     """Pause schedules until they are resumed.
 
     \b
@@ -237,7 +230,7 @@ def pause(app: App, which: tuple[str, ...]) -> ChangedView:
 
 @command(schedule, "resume")
 @_WHICH
-def resume(app: App, which: tuple[str, ...]) -> ChangedView:
+def resume(app: App, which: tuple[str, ...]) -> Done:
     """Resume paused schedules from now on. Runs missed during the pause are not made up for.
 
     \b
@@ -261,23 +254,19 @@ def remove(app: App, which: tuple[str, ...]) -> Done:
     return Done({"removed": [row.id for row in done]}, translate("Removed: {names}.", names=names))
 
 
-def _view_changed(rows: Sequence[Schedule]) -> ChangedView:
+def _view_changed(rows: Sequence[Schedule]) -> Done:
     now = datetime.now(UTC)
-    return ChangedView([view_schedule(row, now) for row in rows])
+    views = [view_schedule(row, now) for row in rows]
+    return Done({"schedules": views}, "\n".join(map(_describe_schedule, views)))
 
 
-@text.register
-def _(view: ChangedView) -> Iterator[Part]:
-    for row in view.schedules:
-        if row.next_at is None:
-            yield translate(
-                "{number}: {name}: {rule}, paused.", number=row.number, name=row.name, rule=row.rule
-            )
-        else:
-            yield translate(
-                "{number}: {name}: {rule}, next at {time}.",
-                number=row.number,
-                name=row.name,
-                rule=row.rule,
-                time=format_moment(row.next_at),
-            )
+def _describe_schedule(row: ScheduleView) -> str:
+    if row.next_at is None:
+        return translate("{number}: {name}: {rule}, paused.", number=row.number, name=row.name, rule=row.rule)
+    return translate(
+        "{number}: {name}: {rule}, next at {time}.",
+        number=row.number,
+        name=row.name,
+        rule=row.rule,
+        time=format_moment(row.next_at),
+    )

@@ -13,7 +13,7 @@ import click
 
 from app.cli.command import App, command
 from app.cli.names import check_site
-from app.cli.options import FILE, site_option
+from app.cli.options import DAY, FILE, site_option
 from app.cli.output import messages, say
 from app.cli.render import AsideView, Part, print_parts, text
 from app.files.exporting import (
@@ -77,8 +77,8 @@ class ExportView(AsideView):
     help="Only this product, with those that are counted as it. Repeatable.",
 )
 @site_option
-@click.option("--day-from", metavar="DAY", help="Only those written on this day or later: 2026-05-01.")
-@click.option("--day-to", metavar="DAY", help="Only those written on this day or earlier.")
+@click.option("--day-from", type=DAY, help="Only those written on this day or later: 2026-05-01.")
+@click.option("--day-to", type=DAY, help="Only those written on this day or earlier.")
 @click.option(
     "--since",
     metavar="DATE",
@@ -173,8 +173,8 @@ def _read_filter(
     *,
     products: tuple[str, ...],
     sites_named: tuple[str, ...],
-    day_from: str | None,
-    day_to: str | None,
+    day_from: date | None,
+    day_to: date | None,
     since: str | None,
     voice: str | None,
     theme: str | None,
@@ -184,8 +184,8 @@ def _read_filter(
         products=products,
         sites=sites_named,
         since=_read_moment(since) if since else None,
-        day_from=_read_day("--day-from", day_from) if day_from else None,
-        day_to=_read_day("--day-to", day_to) if day_to else None,
+        day_from=day_from,
+        day_to=day_to,
         voices=voices_of(voice.split(",")) if voice is not None else (),
         theme=find_theme(theme) if theme is not None else "",
     )
@@ -231,10 +231,3 @@ def _read_moment(text: str) -> datetime:
             "--since {text!r} is no date; write 2026-05-01 or 2026-05-01T12:00", text=text
         ) from None
     return read_local(moment)
-
-
-def _read_day(option: str, text: str) -> date:
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        raise InputError("{option} {text!r} is no day; write 2026-05-01", option=option, text=text) from None

@@ -16,10 +16,12 @@ from app.actions.products import MOST_PAGES, new_products, period
 from app.cli.command import App, command
 from app.cli.options import (
     ReadBy,
+    alias_option,
     chosen_sites,
     database_hint,
     group_option,
     keyword_list,
+    keywords_option,
     period_options,
     site_option,
     store_to_fill,
@@ -35,13 +37,13 @@ from app.cli.products.import_options import (
 )
 from app.cli.products.product_changes import edit, remove
 from app.cli.products.product_views import ProductsView, get_products_view
-from app.cli.render import Part, draw_trend, table, text
+from app.cli.render import Part, table, text
 from app.importing.product_files import FIELDS, open_product_file
 from app.importing.product_rows import ProductRows
 from app.insight.periods import USUAL, PeriodChoice
 from app.reports.product_choice import FIELDS as CHOICE_FIELDS
 from app.reports.product_choice import parse_conditions
-from app.reports.product_list import FigureRow, ListOrder, ProductGrouping, ProductSort
+from app.reports.product_list import ListOrder, ProductGrouping, ProductSort
 from app.views.doubts import describe_doubt
 from app.views.fields import extend_row
 from app.views.words import translate
@@ -85,16 +87,8 @@ product.add_command(remove)
 
 @command(product, "add", sites=True)
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
-@click.option(
-    "--keywords", metavar="W,W", help="AND keywords instead of those found in the name (only with one NAME)."
-)
-@click.option(
-    "--alias",
-    "aliases",
-    metavar="NAME",
-    multiple=True,
-    help="Another name, searched too (only with one NAME).",
-)
+@keywords_option
+@alias_option
 @click.option("--priority", type=int, default=0, show_default=True, help="A higher number goes first.")
 @click.option(
     "--pages",
@@ -252,27 +246,12 @@ def _(view: ProductsView) -> Iterator[Part]:
     days = (view.since or "…", view.until or "…")
     if view.groups:
         title = translate("Complaints from {first} to {last}", first=days[0], last=days[1])
-        yield table(list(map(_Drawn, view.groups)), _GROUP_FIELDS, title=title, least="trend")
+        yield table(view.groups, _GROUP_FIELDS, title=title, least="trend")
         return
     title = translate(
         "Products: {n}. Complaints from {first} to {last}", n=len(view.products), first=days[0], last=days[1]
     )
-    yield table(list(map(_Drawn, view.products)), _FIELDS, title=title, least=_LEAST)
-
-
-class _Drawn:
-    """A row for people: its trend drawn as bars, its change as a percentage; no figures if another product has them."""
-
-    def __init__(self, row: FigureRow) -> None:
-        self._row = row
-        self.trend = draw_trend(row.trend)
-        self.change = "" if row.change is None else f"{row.change:+.0%}"
-        if getattr(row, "counted_as", None) is not None:
-            self.complaints = self.complaints_before = None
-            self.trend = ""
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._row, name)
+    yield table(view.products, _FIELDS, title=title, least=_LEAST)
 
 
 def say_notes(result: Added) -> None:

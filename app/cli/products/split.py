@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 import click
 
 from app.cli.command import App, command
-from app.cli.options import group_option, keyword_list, list_in_groups
+from app.cli.options import alias_option, group_option, keyword_list, keywords_option, list_in_groups
 from app.cli.output import say
 from app.cli.render import LinesView, Part, table, text
 from app.files.text_files import open_text, read_lines, rereadable
@@ -50,16 +50,8 @@ class ExplainedView:
 @command(None, "split", db=False, sites=True)
 @click.argument("names", metavar="NAME...", nargs=-1)
 @click.option("--file", "source", type=click.File("rb"), help="Read names from FILE, one a line.")
-@click.option(
-    "--keywords", metavar="W,W", help="AND keywords instead of those found in the name (only with one NAME)."
-)
-@click.option(
-    "--alias",
-    "aliases",
-    metavar="NAME",
-    multiple=True,
-    help="Another name of the product (only with one NAME).",
-)
+@keywords_option
+@alias_option
 @click.option(
     "--category",
     type=click.Choice([one.value for one in Category]),

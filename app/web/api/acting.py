@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
+from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
+from starlette.responses import Response
 
 from app.actions import (
     import_actions,
@@ -23,7 +26,7 @@ from app.actions.products import new_products
 from app.actions.review_corrections import CorrectableView
 from app.views.words import translate
 from app.web.api.reading import PROBLEMS, Id
-from app.web.base.context import Here
+from app.web.base.context import Here, page_of
 from app.web.base.query import MOST_ID, ProductId
 from app.web.pages.failed import MOST_AT_ONCE, MOST_QUOTA, action_of
 from app.web.pages.imports import import_of
@@ -38,7 +41,23 @@ from tasks.store.content.products import ProductEdit
 _Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
 
 
-router = APIRouter(prefix="/api", tags=["acting"])
+class ChangingRoute(APIRoute):
+    """A route after whose function nothing that was read before is shown."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return the function that answers a request."""
+        answer = super().get_route_handler()
+
+        async def run(request: Request) -> Response:
+            try:
+                return await answer(request)
+            finally:
+                page_of(request).context.cached.clear()
+
+        return run
+
+
+router = APIRouter(prefix="/api", tags=["acting"], route_class=ChangingRoute)
 
 
 class _Strict(BaseModel):
@@ -81,9 +100,7 @@ FailedAction = Annotated[Retry | Assign | Abandon, Field(discriminator="action")
 def act(page: Here, wanted: FailedAction) -> Outcome:
     """Try subtasks again on any node or on one, or abandon them."""
     action = action_of(wanted.action, getattr(wanted, "node", ""), getattr(wanted, "why", ""))
-    outcome = manual_actions.act_on_each(page.context.store, wanted.subtasks, action, page.who)
-    page.context.cached.clear()
-    return outcome
+    return manual_actions.act_on_each(page.context.store, wanted.subtasks, action, page.who)
 
 
 class Edited(_Strict):
@@ -97,9 +114,7 @@ class Edited(_Strict):
 def edit_failed(page: Here, subtask: Id, wanted: Edited) -> Outcome:
     """Try a subtask again with fewer result pages or another quota. Missing fields stay as they are."""
     action = manual_actions.edit(wanted.pages, wanted.quota)
-    outcome = manual_actions.act_on_each(page.context.store, [subtask], action, page.who)
-    page.context.cached.clear()
-    return outcome
+    return manual_actions.act_on_each(page.context.store, [subtask], action, page.who)
 
 
 class NodeAction(_Strict):
@@ -113,7 +128,6 @@ class NodeAction(_Strict):
 def drain(page: Here, wanted: NodeAction) -> NodeAction:
     """Drain a node, or end its draining."""
     manual_actions.set_drained(page.context.store, wanted.node, wanted.action == "drain", page.who)
-    page.context.cached.clear()
     return wanted
 
 
@@ -130,7 +144,6 @@ def schedule(page: Here, wanted: ScheduleAction) -> ScheduleAction:
     schedule_actions.act(
         page.context.store, [str(wanted.number)], schedule_actions.ScheduleAction(wanted.action), page.who
     )
-    page.context.cached.clear()
     return wanted
 
 
@@ -145,9 +158,7 @@ class NewProducts(_Strict):
 def add(page: Here, wanted: NewProducts) -> Added:
     """Add products."""
     given = new_products(wanted.names, priority=wanted.priority)
-    done = product_actions.add(page.context.store, given, page.who)
-    page.context.cached.clear()
-    return done
+    return product_actions.add(page.context.store, given, page.who)
 
 
 class ProductChange(_Strict):
@@ -181,16 +192,13 @@ def edit(page: Here, number: ProductId, wanted: ProductChange) -> ChangedProduct
         priority=wanted.priority,
         recrawl_every=None if wanted.recrawl is None else period_or_never(wanted.recrawl),
     )
-    now = product_actions.edit(page.context.store, name_of(page, number), other, page.who)
-    page.context.cached.clear()
-    return now
+    return product_actions.edit(page.context.store, name_of(page, number), other, page.who)
 
 
 @router.delete("/products/{product}", responses=PROBLEMS)
 def remove(page: Here, number: ProductId) -> RemovedProduct:
     """Stop crawling a product. Its stored pages and reviews stay."""
     [was] = product_actions.remove(page.context.store, [name_of(page, number)], page.who)
-    page.context.cached.clear()
     return was
 
 
@@ -204,11 +212,9 @@ class ArchiveTheme(_Strict):
 @router.post("/products/{product}/archive", responses=PROBLEMS)
 def archive(page: Here, number: ProductId, wanted: ArchiveTheme) -> theme_archive.ThemeArchiving:
     """Archive a theme of a product until it rises."""
-    done = theme_archive.archive_theme(
+    return theme_archive.archive_theme(
         page.context.store, name_of(page, number), wanted.theme, page.who, undo=not wanted.archived
     )
-    page.context.cached.clear()
-    return done
 
 
 class ReviewCorrection(_Strict):
@@ -256,11 +262,9 @@ def _correct(page: Here, review: int, correction: Correction, because: str, copi
         raise HTTPException(
             409, translate("nothing would change: review {number} is so already", number=review)
         )
-    done = review_corrections.correct(
+    return review_corrections.correct(
         page.context.store, review, correction, page.who, because, copies=copies
     )
-    page.context.cached.clear()
-    return done
 
 
 @router.post("/imports/{number}/undo", responses=PROBLEMS)
@@ -268,8 +272,6 @@ def undo_import(page: Here, number: Id) -> ImportUndo:
     """Remove the rows that an import added."""
     import_of(page, number)
     try:
-        done = import_actions.undo(page.context.store, number, page.who)
+        return import_actions.undo(page.context.store, number, page.who)
     except InputError as error:  # the import was undone before
         raise HTTPException(409, str(error)) from None
-    page.context.cached.clear()
-    return done
