@@ -13,12 +13,15 @@ any language (`describe` of `app.views.words`); `str` gives it in English.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     from pydantic_core import CoreSchema
+
+_LONGEST_VALUE = 200
+"""Characters of a value in a stored message."""
 
 
 class Message:
@@ -37,6 +40,19 @@ class Message:
         """Return the text in English."""
         return self.template.format_map(self.parameters) if self.parameters else self.template
 
+    def as_document(self) -> dict[str, Any]:
+        """Return the message as JSON has it, for `from_document`. Long values are cut."""
+        return {"template": self.template, "parameters": {k: _as_json(v) for k, v in self.parameters.items()}}
+
+    @staticmethod
+    def from_document(document: Mapping[str, Any]) -> Message:
+        """Return the message of a document that `as_document` made."""
+        values = document["parameters"].items()
+        return Message(
+            document["template"],
+            **{k: Message.from_document(v) if isinstance(v, Mapping) else v for k, v in values},
+        )
+
     def __eq__(self, other: object) -> bool:
         """Return True for a message of the same class, template and values."""
         if not isinstance(other, Message) or type(other) is not type(self):
@@ -53,6 +69,12 @@ class Message:
         from pydantic_core import core_schema  # only the API needs it
 
         return core_schema.is_instance_schema(cls, serialization=core_schema.to_string_ser_schema())
+
+
+def _as_json(value: object) -> object:
+    if isinstance(value, Message):
+        return value.as_document()
+    return value if isinstance(value, int | float) else str(value)[:_LONGEST_VALUE]
 
 
 def join_messages(messages: Iterable[object], between: str = "\n") -> Message:

@@ -131,7 +131,7 @@ def correct(
 def _check(view: CorrectableView, wanted: Correction, copies: int) -> None:
     if copies != view.copies:
         raise InputError(
-            "{n} linked copies are there now, not {told}: look again, then correct",
+            "there are {n} linked copies now, not {told}: look again before you correct",
             n=view.copies,
             told=copies,
         )

@@ -73,7 +73,7 @@ def add(store: Store, kind: ScheduleKind, rule: Recurrence, options: Mapping[str
         given["lang"] = language()
         if form not in FORMATS_OF[kind]:
             raise InputError(
-                "a {kind} can't be written as {form}: there is {formats}",
+                "a {kind} can't be written as {form}; possible: {formats}",
                 kind=kind,
                 form=form,
                 formats=", ".join(FORMATS_OF[kind]),

@@ -25,6 +25,11 @@ _PIECE = re.compile(r"\s+|[（「“]*(?:[^\s\u2e80-\uffef“”]+|[\u2e80-\uffe
 class HelpFormatter(click.HelpFormatter):
     """Formats help so that commands can be copied and lines with Chinese characters fit the width."""
 
+    def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
+        """Write the line of usage; nothing stands behind a Chinese colon."""
+        head = prefix or translate("Usage:")
+        super().write_usage(prog, args, head if head.endswith("：") else f"{head} ")
+
     def write_text(self, text: str) -> None:
         """Write indented paragraphs."""
         indent = " " * self.current_indent

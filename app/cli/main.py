@@ -18,7 +18,7 @@ from app.cli.program import GROUPS, as_called, program
 from app.run.process import collect_seldom
 from app.run.version import VERSION
 from app.views.words import DOMAIN, FOLDER, describe, language, translate, use_language
-from splitter.errors import InputError, ReviewloopError
+from splitter.errors import InputError, ReviewloopError, system_reason
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -99,7 +99,7 @@ class Commands(click.Group):
             if error.filename is None and error.errno not in _NO_ROOM:
                 raise
             where = f"{error.filename}: " if error.filename is not None else ""
-            click.echo(f"reviewloop: {where}{error.strerror}", err=True)
+            click.echo(f"reviewloop: {where}{describe(system_reason(error))}", err=True)
             ctx.exit(1)
 
 
@@ -184,6 +184,8 @@ def speak(context: click.Context, code: str | None) -> None:
     gettext.bindtextdomain(DOMAIN, FOLDER)
     gettext.textdomain(DOMAIN)
     tell_gettext(language())
+    click.types.IntParamType.name = click.types.IntRange.name = translate("whole number")
+    click.types.FloatParamType.name = click.types.FloatRange.name = translate("number")
     translate_help(context.command)
     help_option = context.command.get_help_option(context)
     if help_option is not None:  # made before the language was known

@@ -231,7 +231,9 @@ def _cannot_open(settings: Settings, error: StoreFailed) -> DatabaseUnusable:
     """Return the error for a database that can't be opened, with its place and, if possible, a remedy."""
     path = sqlite_file(settings.database_url)
     if path is None:
-        return DatabaseUnusable("the database cannot be opened: {error}", error=error)
+        return DatabaseUnusable(
+            "the database cannot be opened: {error}; `reviewloop doctor` says what is missing", error=error
+        )
     folder = path.absolute().parent
     if not folder.is_dir():
         return DatabaseUnusable(

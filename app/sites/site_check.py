@@ -16,6 +16,7 @@ from urllib.parse import urldefrag, urlsplit
 
 from app.sites.http_session import Answer, AskFailed
 from splitter.catalog.model import Catalog, Engine
+from splitter.errors import Message
 from splitter.urls import search_url
 from tasks.domain.failures import ErrorClass, FetchError, error_class
 from tasks.fetching.hosts import HostCatalog
@@ -33,7 +34,7 @@ AT_ONCE = 8
 
 _LONGEST_PAUSE_S = 5.0
 _ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)  # the check does not use the dates in lists
-_TIME_OVER = "the time was over"
+_TIME_OVER = Message("the time was over")
 
 
 class FetchPage(Protocol):
@@ -63,9 +64,9 @@ class SiteAnswer:
     final_url: str = ""
     http: str = "not asked"
     robots: str = "unknown"
-    rules: str = "-"
-    verdict: str = "not asked"
-    why: str = ""
+    rules: Message | str = "-"
+    verdict: Message | str = "not asked"
+    why: Message | str = ""
 
     @property
     def reached(self) -> bool:
@@ -148,7 +149,7 @@ class SiteCheck:
                 if rules.state.answered:
                     one = replace(one, robots="allows" if rules.allows(one.url, self._agent) else "refuses")
                 if one.robots == "refuses":
-                    return replace(one, verdict="refuses", why="robots.txt refuses it")
+                    return replace(one, verdict="refuses", why=Message("robots.txt refuses it"))
             if self._left_s() <= 0:
                 return replace(one, why=_TIME_OVER)
             limits = self._hosts.limits(self._hosts.name(one.url))
@@ -156,10 +157,11 @@ class SiteCheck:
             answer = self._fetch(one.url, headers=headers)
         except AskFailed as error:
             return _describe_failure(one, error)
+        verdict: Message | str
         verdict, found, why = self._verdict(one, answer)
         moved = _find_other_host(urlsplit(one.url).hostname or "", urlsplit(answer.url).hostname or "")
         if moved and verdict != "refuses" and (one.kind, verdict) != ("engine", "answers"):
-            verdict = f"moved to {moved}"
+            verdict = Message("moved to {host}", host=moved)
         return replace(
             one, final_url=answer.url, http=str(answer.status), rules=found, verdict=verdict, why=why
         )
@@ -181,11 +183,15 @@ class SiteCheck:
             raise found
         return found
 
-    def _verdict(self, one: SiteAnswer, answer: Answer) -> tuple[str, str, str]:
+    def _verdict(self, one: SiteAnswer, answer: Answer) -> tuple[str, Message | str, Message | str]:
         """Return verdict, result of the rules, and reason."""
         if not 200 <= answer.status < 300:
             refuses = error_class(answer.status).facts.blocks
-            return "refuses" if refuses else "no answer", "-", f"status {answer.status}"
+            return (
+                "refuses" if refuses else "no answer",
+                "-",
+                Message("status {status}", status=answer.status),
+            )
         hint = self._catalog.sites[one.name].encoding if one.kind == "site" else ""
         try:
             if one.kind == "engine" and self._catalog.engines[one.name].discover == "list":
@@ -194,25 +200,35 @@ class SiteCheck:
             if one.kind == "engine":
                 rules = self._catalog.engines[one.name].results
                 hits = read_results(text, answer.url, rules, encoding=encoding).hits
-                return "answers", f"{len(hits)} hits" if hits else "empty answer", ""
+                return "answers", Message("{n} hits", n=len(hits)) if hits else Message("empty answer"), ""
             patterns = self._catalog.rules_of(one.name).blocked
             blocked = check_blocked(page_text(parse(text)), answer.url, patterns)
         except FetchError as error:
             if error.error.facts.blocks:
-                return "refuses", "-", str(error)
+                return "refuses", "-", Message("{error}", error=error)
             if one.kind == "engine":
-                return "rules find nothing", "nothing", str(error)
-            return "no answer", "-", str(error)
-        return ("refuses", "-", f"its front page is a {blocked.value}") if blocked else ("answers", "-", "")
+                return "rules find nothing", Message("nothing"), Message("{error}", error=error)
+            return "no answer", "-", Message("{error}", error=error)
+        if blocked:
+            return (
+                "refuses",
+                "-",
+                Message("its front page is of this kind: {kind}", kind=Message(str(blocked.value))),
+            )
+        return "answers", "-", ""
 
-    def _judge_list(self, engine: str, answer: Answer) -> tuple[str, str, str]:
+    def _judge_list(self, engine: str, answer: Answer) -> tuple[str, Message | str, Message | str]:
         """Return verdict, result and reason for an engine with `discover: list`. Raises FetchError."""
         text, encoding, _ = decode(unpacked(answer.body), answer.headers)
         listed = read_list(text, answer.url, self._catalog.engines[engine].results, _ANY_TIME, encoding)
         n = len(listed.hits) or len(listed.further)
         if not n:
-            return "rules find nothing", "nothing", "neither a sitemap, a feed nor a page of links"
-        return "answers", f"{n} listed" if listed.hits else f"{n} sitemaps", ""
+            return (
+                "rules find nothing",
+                Message("nothing"),
+                Message("neither a sitemap, a feed nor a page of links"),
+            )
+        return "answers", Message("{n} listed" if listed.hits else "{n} sitemaps", n=n), ""
 
 
 def _make_url(engine: Engine, keywords: Sequence[str]) -> str:
@@ -236,7 +252,7 @@ def _describe_failure(one: SiteAnswer, error: AskFailed) -> SiteAnswer:
         http = "no answer in time"
     elif isinstance(cause, FetchError) and not cause.error.facts.is_lost:
         http = "refused here"
-    return replace(one, http=http, verdict=verdict, why=str(error))
+    return replace(one, http=http, verdict=verdict, why=error.message)
 
 
 def _find_other_host(asked: str, answered: str) -> str:

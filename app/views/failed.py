@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from app.views.words import describe
 from splitter.errors import Message
 from tasks.domain.errors import UnknownSubtask
 from tasks.domain.states import State
@@ -86,6 +87,11 @@ def group_by_cause(rows: Iterable[ManualRow]) -> WaitingView:
 def get_cause(row: ManualRow) -> tuple[str, str]:
     """Return the reason and the site of a waiting subtask."""
     return row.reason, row.site
+
+
+def describe_response(last: Mapping[str, Any]) -> str:
+    """Return what came instead of a page, in the reader's language. Older versions stored it in English only."""
+    return describe(Message.from_document(last["problem"])) if "problem" in last else last["detail"]
 
 
 def get_subtask_view(tx: Transaction, number: int) -> SubtaskView:

@@ -42,6 +42,11 @@ def translate(text: str, /, **values: object) -> str:
     return translated.format_map(_translate_values(values)) if values else translated
 
 
+def name_text(name: object, text: object) -> str:
+    """Return a text with a name in front of it, with the colon of the current language."""
+    return translate("{name}: {text}", name=name, text=text)
+
+
 def plural(one: str, many: str, n: int, /, **values: object) -> str:
     """Return `one` or `many` in the current language, as the number `n` requires. `{n}` in the text shows it."""
     translated = _catalog(_language.get()).ngettext(one, many, n)

@@ -102,7 +102,10 @@ def _search(engine: Engine) -> Findings:
         if name in engine.paging_params:
             yield (
                 ("paging_params",),
-                Message("'{name}' carries {{query}}; it cannot be left out without paging", name=name),
+                Message(
+                    "parameter '{name}' holds {{query}}, so searches without paging need it as well",
+                    name=name,
+                ),
             )
     if not carries:
         yield ("params",), Message("no parameter carries the query; write {query} as the value of one")
@@ -115,10 +118,10 @@ def _list(engine: Engine) -> Findings:
     yield from problem(("url",), _check_url, engine.url.replace("{page}", "1"))
     for key in ("site", "times", "redirects", "extra_words"):
         if key in engine.model_fields_set:
-            yield (key,), Message("a list is not asked for words; leave it out, or write discover: search")
+            yield (key,), Message("a list takes no search words: leave this out, or write discover: search")
     for name, value in engine.params.items():
         if "query" in (placeholders(value) or ()):
-            yield ("params", name), Message("a list is not asked for words; leave {query} out")
+            yield ("params", name), Message("a list takes no search words: leave {query} out")
     if engine.results.format == "json":
         yield (
             ("results", "format"),

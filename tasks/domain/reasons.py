@@ -77,7 +77,7 @@ class Reason(StrEnum):
     )
 
     # A query is divided, or asked again.
-    NO_HIT = "no_hit", "no hit with {words}: asked anew without {dropped}"
+    NO_HIT = "no_hit", "no hit for {words}: searched again without {dropped}"
     SPLIT_BY_TIME = (
         "split_by_time",
         "at least {hits:,} hits, the engine lists {most:,}: by {unit} into {parts} parts",

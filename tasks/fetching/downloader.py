@@ -343,7 +343,9 @@ class Downloader:
         if transfer.sent > MAX_SENT:
             raise FetchError(
                 ErrorClass.CONNECT,
-                Message("{host} hung up without a word, {most} times", host=host, most=MAX_SENT),
+                Message(
+                    "{host} closed the connection without an answer, {most} times", host=host, most=MAX_SENT
+                ),
             )
         raise transfer_error(code, message, host, timeout_s, begun=bool(lines))
 

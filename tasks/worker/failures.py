@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection
 
+from splitter.errors import Message
+
 from tasks.domain.breaker import Rest, rest_s, unreachable_rest_s
 from tasks.domain.failures import ErrorClass, FailureReason, FetchError
 from tasks.domain.host_wait import UNREACHABLE
@@ -150,6 +152,8 @@ def failure_reason(
 def _described(url: str, error: FetchError) -> dict[str, object]:
     """An error and its response, as stored with the attempt."""
     described: dict[str, object] = {"url": url, "error": error.error.value, "detail": error.detail[:500]}
+    if isinstance(error.problem, Message):
+        described["problem"] = error.problem.as_document()
     if error.response is not None:
         text = decode(error.response.body[:4000], error.response.headers).text
         described |= {"status": error.response.status, "url": error.response.url, "head": text[:1000]}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import socket
+from collections.abc import Iterator
 
 import click
 import pytest
@@ -12,20 +14,8 @@ from tiny_world import PRODUCTS, SITES
 
 DB = "{db}"
 LEAVES = {" ".join(path) for path, command in ALL if not isinstance(command, click.Group)}
-ELSEWHERE = {
-    "web",
-    "lab",
-    "up",
-    "demo",
-    "run",
-    "doctor",
-    "sites check",
-    "sites sign-in",
-    "simulate",
-    "balance",
-    "chaos",
-}
-"""Commands that serve, crawl or ask the web, and those of research: they are for developers, in English."""
+ELSEWHERE = {"simulate", "balance", "chaos"}
+"""Commands of research: they are for developers, in English."""
 
 MADE = {
     "names.csv": "name,priority\n特仑苏,high\n🥛,1\n",
@@ -38,6 +28,7 @@ RIGHT = {
     "alerts list": (DB,),
     "alerts test": (),
     "control pairs": (DB,),
+    "doctor": ("--lab", "{lab}", DB),
     "explain": ("1", DB),
     "export reviews": ("-o", "{folder}/new.csv", DB),
     "failed abandon": ("--all", "--why", "known", DB),
@@ -65,18 +56,23 @@ RIGHT = {
     "review classify": ("{folder}/reviews.jsonl",),
     "review correct": ("1", "--voice", "praise", DB),
     "review import": ("{folder}/reviews.jsonl", DB),
+    "run": ("特仑苏", "--until-done", "--lab", "{lab}", "--db", "{folder}/run.db"),
     "schedule add": ("report", "--every", "1d", "--to", "file:{folder}", DB),
     "schedule list": (DB,),
     "schedule set": (PRODUCTS[0], "--every", "7d", DB),
+    "sites check": ("--lab", "{lab}"),
     "sites list": (DB,),
     "sites try": (SITES[0], "{folder}/page.html"),
     "split": ("--explain", "光明高钙牛奶"),
     "status": (DB,),
     "verify": (DB,),
+    "web": ("--make-token", "operator"),
 }
 
 WRONG = {
     "control pairs": ("--site", "nowhere.example", DB),
+    "demo": ("--seed", "one"),
+    "doctor": ("--lab", "nowhere"),
     "explain": ("999999", DB),
     "export reviews": ("-o", "{folder}/reviews.docx", DB),
     "failed abandon": (DB,),
@@ -90,6 +86,7 @@ WRONG = {
     "insight new": ("没有这个", DB),
     "insight rising": ("--db", "{folder}/none.db"),
     "insight themes": ("没有这个", DB),
+    "lab": ("--port", "{busy}"),
     "nodes add": ("{folder}", "--address", "192.0.2.7", DB),
     "nodes drain": ("nobody", DB),
     "nodes remove": ("nobody", DB),
@@ -103,16 +100,21 @@ WRONG = {
     "review classify": ("{folder}/names.csv",),
     "review correct": ("999999", "--voice", "praise", DB),
     "review import": ("{folder}/none.csv", DB),
+    "run": ("--until-done", "--lab", "{lab}", "--db", "{folder}/new.db"),
     "schedule add": ("report", "--every", "soon", "--to", "nowhere", DB),
     "schedule pause": ("99", DB),
     "schedule remove": ("99", DB),
     "schedule resume": ("99", DB),
     "schedule run": ("99", DB),
     "schedule set": ("没有这个", "--every", "7d", DB),
+    "sites check": ("--sites", "{folder}/page.html"),
+    "sites sign-in": ("nowhere.example",),
     "sites try": ("nowhere.example", "{folder}/page.html"),
     "split": ("123",),
     "status": ("--db", "nonesuch://x"),
+    "up": ("--db", "sqlite:///new.db"),
     "verify": ("--db", "{folder}/none.db"),
+    "web": ("--port", "{busy}", DB),
 }
 
 _DATA = (
@@ -123,8 +125,10 @@ _DATA = (
 """Names, addresses, commands, options, settings and units."""
 
 _OWN_DATA = {
+    "run": r"\b(?:export|xlsx|html)\b",  # files of the commands that come next
+    "sites check": r"\b(?:baidu|weibo|yunyun)\b",  # engines
+    "web": r"\S{40,}",  # a token and its hash
     "alerts list": r"\b(?:completion|idle|manual|refusing|rising|silent)\b",  # rules as the setting names them
-    "failed show": r"\bhost does not answer for robots.txt: \w+|\bthe\b|\bmobile_phone\b",  # stored with an attempt
     "insight themes": r"[A-Z]?[a-z]+",  # names of themes, of a file of their own
     "schedule list": r"\b[a-z]+(?:_[a-z]+)*\b",  # names of sweeps
     "sites list": r"\b(?:baidu|weibo|yunyun)\b",  # engines
@@ -134,10 +138,18 @@ _OWN_DATA = {
 """Further data of a command, by its name."""
 
 
-def _list_printed(reviewloop, crawled, tmp_path, name: str, given: tuple[str, ...]) -> set[str]:
+@pytest.fixture
+def places(lab, tmp_path) -> Iterator[dict[str, object]]:
+    """What the arguments of a run name: its folder, the lab, a port that is in use."""
+    with socket.create_server(("127.0.0.1", 0)) as busy:
+        yield {"folder": tmp_path, "lab": f"{lab.host}:{lab.port}", "busy": busy.getsockname()[1]}
+
+
+def _list_printed(reviewloop, crawled, places, name: str, given: tuple[str, ...]) -> set[str]:
+    tmp_path = places["folder"]
     for file, text in MADE.items():
         (tmp_path / file).write_text(text, "utf-8")
-    values = {"folder": tmp_path, "db": "", "manual": crawled.printed["waits_for_a_person"][0]["subtask_id"]}
+    values = {**places, "db": "", "manual": crawled.printed["waits_for_a_person"][0]["subtask_id"]}
     arguments = [one.format(**values) for one in given if one != DB]
     if DB in given:
         arguments += ["--db", crawled.url]
@@ -155,14 +167,14 @@ def test_every_command_is_tried() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RIGHT)
-def test_every_word_for_a_right_input_is_from_a_catalog(name, reviewloop, crawled, tmp_path) -> None:
-    assert _list_printed(reviewloop, crawled, tmp_path, name, RIGHT[name]) == set()
+def test_every_word_for_a_right_input_is_from_a_catalog(name, reviewloop, crawled, places) -> None:
+    assert _list_printed(reviewloop, crawled, places, name, RIGHT[name]) == set()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WRONG)
-def test_every_word_for_a_wrong_input_is_from_a_catalog(name, reviewloop, crawled, tmp_path) -> None:
-    assert _list_printed(reviewloop, crawled, tmp_path, name, WRONG[name]) == set()
+def test_every_word_for_a_wrong_input_is_from_a_catalog(name, reviewloop, crawled, places) -> None:
+    assert _list_printed(reviewloop, crawled, places, name, WRONG[name]) == set()
 
 
 @pytest.mark.parametrize("name", sorted(LEAVES))

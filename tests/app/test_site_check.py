@@ -105,7 +105,7 @@ class Web:
 )
 def test_a_site(page, verdict, http):
     told = Web({"http://a.cn/": page}).seen()["a.cn"]
-    assert (told.verdict, told.http) == (verdict, http)
+    assert (str(told.verdict), told.http) == (verdict, http)
     assert told.robots == "allows"
 
 
@@ -125,7 +125,7 @@ def test_a_site(page, verdict, http):
 def test_an_engine(page, verdict, rules):
     web = Web({SEARCH: page, "http://a.cn/": "首页"})
     told = web.seen()["search"]
-    assert (told.verdict, told.rules) == (verdict, rules)
+    assert (str(told.verdict), str(told.rules)) == (verdict, rules)
     assert web.headers[SEARCH] == {"Referer": "http://s.cn/"}
 
 
@@ -260,4 +260,4 @@ def test_an_engine_that_lists_is_read_as_a_list(text, verdict, rules):
     lists = engine.model_copy(update={"discover": "list", "url": "http://s.cn/map.xml", "params": {}})
     catalog = CATALOG.model_copy(update={"engines": {"search": lists}})
     told = Web({"http://s.cn/map.xml": text}).seen(catalog)["search"]
-    assert (told.verdict, told.rules) == (verdict, rules)
+    assert (str(told.verdict), str(told.rules)) == (verdict, rules)

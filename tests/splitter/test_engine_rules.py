@@ -114,9 +114,9 @@ LIST = """\
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        ("    params: {q: '{query}'}\n", "sites.yaml:12: engines.search.params.q: a list is not asked for words"),
+        ("    params: {q: '{query}'}\n", "sites.yaml:12: engines.search.params.q: a list takes no search words"),
         ("    params: {p: '{page}'}\n", "sites.yaml:12: engines.search.params.p: depends on the page; add 'p'"),
-        ("    site: '{words}'\n", "sites.yaml:12: engines.search.site: a list is not asked for words; leave it out"),
+        ("    site: '{words}'\n", "sites.yaml:12: engines.search.site: a list takes no search words: leave this out"),
         ("    results: {format: json, hit: 'a[]', link: a, title: a}\n", "results.format: a list is a sitemap"),
         ("    inline: true\n", "engines.search.inline: results.post does not say"),
         ("    discovers: list\n", "did you mean 'discover'?"),

@@ -13,6 +13,7 @@ from sqlalchemy import select
 from splitter.catalog.load import builtin
 from splitter.catalog.model import Catalog
 from splitter.catalog.names import Kind
+from splitter.errors import Message
 from tasks.domain.breaker import Rest
 from tasks.domain.failures import ErrorClass, FailureReason, FetchError
 from tasks.domain.hit_count import NewPartition
@@ -278,7 +279,9 @@ def test_a_page_the_rules_find_nothing_in_is_a_bad_rule(world):
     world.web.answers[SEARCH] = "<html><body><p>a new layout</p></body></html>"
     assert world.run()
     assert world.subtask.reason == "bad_rule"
-    assert "div.result" in world.attempt.last_response["detail"]
+    last = world.attempt.last_response
+    assert "div.result" in last["detail"]
+    assert str(Message.from_document(last["problem"])) == last["detail"]
 
 
 def test_a_host_nobody_answers_at_costs_no_try(world):

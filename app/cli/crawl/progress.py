@@ -31,6 +31,8 @@ _LINE_EVERY_S = 5.0
 _READ_EVERY_S = 2.5
 _MOST_READING = 0.05
 """Maximum share of time spent on reading the store, so that a large store is read less often."""
+_LONGEST_S = 15.0
+"""A display is never older than this, however long a read takes."""
 _NODES_SHOWN = 16
 _WAITS_SHOWN = 5
 
@@ -90,7 +92,8 @@ class Progress:
                 messages.print(line)
         self._say_waiting(view)
         end_s = self._clock()
-        self._next_at_s = max(begin_s + _READ_EVERY_S, end_s + (end_s - begin_s) / _MOST_READING)
+        rest_s = min((end_s - begin_s) / _MOST_READING, _LONGEST_S)
+        self._next_at_s = max(begin_s + _READ_EVERY_S, end_s + rest_s)
 
     def _read(self, at_s: float) -> ProgressView:
         with self._store.read() as tx:

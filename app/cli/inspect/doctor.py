@@ -14,7 +14,7 @@ from app.files.harmless import shown
 from app.run.doctor import Check, CheckState, examine
 from app.run.wiring import utc_now
 from app.views.moments import local_time
-from app.views.words import describe, translate
+from app.views.words import describe, name_text, translate
 from splitter.errors import Message, join_messages
 
 _STYLES = {CheckState.OK: "green", CheckState.WARNING: "yellow", CheckState.FAILED: "red"}
@@ -132,7 +132,7 @@ def view_check(check: Check) -> CheckedView:
 @text.register
 def _(view: DoctorView) -> Iterator[Part]:
     for check in view.checks:
-        found = shown(f"{translate(check.what)}: {describe(check.said)}")
+        found = shown(name_text(translate(check.what), check.said))
         yield Fact(translate(check.state), found, style=_STYLES[check.state], width=_STATE)
         if str(check.mend):
             yield Fact(

@@ -16,7 +16,7 @@ from app.files.harmless import shown
 from app.views.durations import seconds
 from app.views.fields import STYLE_OF, format_counts, format_moment
 from app.views.pairs import CANDIDATE_FIELDS, list_candidates
-from app.views.words import describe, describe_reason, plural, translate
+from app.views.words import describe, describe_reason, name_text, plural, translate
 from splitter.errors import Message
 from tasks.domain.errors import UnknownSubtask
 from tasks.domain.failures import SUGGESTIONS
@@ -340,7 +340,7 @@ def _list_woken(detail: Row, _event: EventRow, _attempt: AttemptRow | None) -> I
         yield _INDENT + translate("nothing left over")
     for name in ("split", "relaxed", "full"):
         if name in detail:
-            yield f"{_INDENT}{translate(name)}: {shown(describe_reason(detail[name]))}"
+            yield _INDENT + name_text(translate(name), shown(describe_reason(detail[name])))
     if detail["next_chunk"]:
         yield _INDENT + translate(
             "the last result page showed more: subtask {n} is the next chunk", n=detail["next_chunk"]

@@ -17,8 +17,9 @@ from app.cli.render import Part, table, text
 from app.files.harmless import shown
 from app.sites.site_questions import Question, questions
 from app.views.fields import format_counts
-from app.views.words import plural, translate
+from app.views.words import name_text, plural, translate
 from splitter.catalog.model import Catalog
+from splitter.errors import Message
 from tasks.fetching.robots import ROBOTS_TOKEN
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ def _(view: CheckView) -> Iterator[Part]:
         rules=view.rules,
     )
     for one in view.questions:
-        yield Text(shown(f"{one.key}: {one.text}"), style="yellow")
+        yield Text(shown(name_text(one.key, one.text)), style="yellow")
     if view.no_browser:
         yield Text(shown(view.no_browser), style="yellow")
     if not view.reached:
@@ -153,5 +154,5 @@ def _(view: CheckView) -> Iterator[Part]:
     sites = [one for one in view.seen if one.kind == "site"]
     yield table(engines, _ENGINE_FIELDS, title=translate("Engines: {n}", n=len(engines)), least="rules")
     yield table(sites, _SITE_FIELDS, title=translate("Sites: {n}", n=len(sites)))
-    verdicts = Counter("moved" if one.verdict.startswith("moved") else one.verdict for one in view.seen)
+    verdicts = Counter("moved" if isinstance(one.verdict, Message) else one.verdict for one in view.seen)
     yield format_counts(dict(verdicts.most_common()))

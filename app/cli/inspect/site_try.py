@@ -19,7 +19,7 @@ from app.run.wiring import utc_now
 from app.sites.trial_view import TrialView
 from app.views.durations import seconds
 from app.views.fields import format_counts
-from app.views.words import describe, plural, translate
+from app.views.words import describe, name_text, plural, translate
 from splitter.errors import InputError, system_reason
 from tasks.domain.given_address import AddressKind, read_address, shown_address
 
@@ -91,7 +91,7 @@ def _(view: TrialView) -> Iterator[Part]:
     yield shown(", ".join(_list_facts(view)))
     style = {"records": "bold green", "empty": "yellow"}.get(view.verdict, "bold red")
     found = plural("{n} record", "{n} records", view.count)
-    outcome = found if view.count else f"{translate(view.verdict)}: {describe(view.why)}"
+    outcome = found if view.count else name_text(translate(view.verdict), view.why)
     yield Text(shown(outcome), style=style)
     if view.read_as == "result" and view.count:
         hits = translate("not said") if view.found is None else f"{view.found:,}"

@@ -127,4 +127,4 @@ def _describe_coverage(view: StatusView) -> str:
     if not view.relaxed:
         return described
     relaxed = plural("{n} search with fewer words", "{n} searches with fewer words", view.relaxed)
-    return f"{described}; {relaxed}"
+    return translate("{coverage}; {relaxed}", coverage=described, relaxed=relaxed)

@@ -23,6 +23,7 @@ from app.views.failed import (
     CauseView,
     SubtaskView,
     WaitingView,
+    describe_response,
     get_subtask_view,
     group_by_cause,
 )
@@ -169,7 +170,7 @@ def _list_response_parts(attempt: AttemptRow, last: Mapping[str, Any]) -> Iterat
     )
     yield Text(title, style="bold")
     yield f"  {shown(last['url'])}"
-    yield f"  {shown(last['detail'])}"
+    yield f"  {shown(describe_response(last))}"
     if last.get("head"):
         yield Text(f"  {shown(short(last['head'], 300))}", style="dim")
 

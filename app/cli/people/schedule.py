@@ -18,7 +18,7 @@ from app.cli.options import ReadBy
 from app.cli.output import say
 from app.cli.render import Done, Part, table, text
 from app.views.fields import format_moment
-from app.views.words import translate
+from app.views.words import name_text, translate
 from tasks.jobs.schedule import SWEEPS
 from tasks.store.queue import schedules
 from tasks.store.queue.schedules import Schedule, ScheduleKind
@@ -95,7 +95,7 @@ def _(view: SchedulesView) -> Iterator[Part]:
         yield table(view.schedules, _SCHEDULE_FIELDS, least="last_at")
         for row in view.schedules:
             if row.problem:
-                yield Text(f"{row.number}: {row.problem}", style="yellow")
+                yield Text(name_text(row.number, row.problem), style="yellow")
     else:
         yield Text(
             translate("There is no schedule yet: reviewloop schedule set PRODUCT --every 7d"), style="dim"

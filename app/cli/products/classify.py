@@ -16,7 +16,7 @@ from app.cli.output import say
 from app.cli.render import LinesView, Part, text
 from app.files.harmless import shown
 from app.views.theme_names import name_theme
-from app.views.words import plural, translate
+from app.views.words import name_text, plural, translate
 from splitter.errors import InputError, ProductNameError
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def classify(app: App, file: BinaryIO, category: str | None) -> Iterator[Classif
 @text.register
 def _(view: ClassifiedView) -> Iterator[Part]:
     (result,) = view.lines
-    yield f"{translate(result.voice or 'not judged')}: {shown(view.text[:_SHOWN])}"
+    yield name_text(translate(result.voice or "not judged"), shown(view.text[:_SHOWN]))
     for theme in result.themes:
         quote = f"  {name_theme(theme.id)} ({theme.sentiment:+d}): {shown(theme.quote)}"
         yield Text(quote, style="dim")

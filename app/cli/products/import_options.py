@@ -21,7 +21,7 @@ from app.importing.sheets import FoundTable, TableChoice
 from app.run.setting_values import sqlite_file
 from app.views.fields import label
 from app.views.words import describe, translate
-from splitter.errors import Message
+from splitter.errors import InputError, Message
 from tasks.store.content.numbered_imports import ImportKind
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def import_command(
             if undo is not None:
                 return undo_import(app, undo, kind, dry_run=dry_run)
             if file is None:
-                raise click.UsageError("give a FILE, or --undo N")
+                raise InputError("give a FILE, or --undo N")
             with rereadable(file) as data:
                 given = ImportFile(
                     data=data,

@@ -11,7 +11,7 @@ from app.actions import import_actions
 from app.actions.import_actions import ImportUndo
 from app.cli.command import App
 from app.cli.render import Part, text
-from app.views.words import translate
+from app.views.words import name_text, translate
 from splitter.errors import InputError
 from tasks.store.content.imported_products import Fate, Need, Undone
 from tasks.store.content.numbered_imports import ImportKind
@@ -62,7 +62,7 @@ def _(view: ImportUndo) -> Iterator[Part]:
         counts[translate("Reviews removed")] = view.reviews_removed
         counts[translate("Reviews that stay, as another import has them")] = view.reviews_stay
     for what, n in counts.items():
-        yield f"{what}: {n:,}"
+        yield name_text(what, f"{n:,}")
 
 
 def _describe_need(one: Undone) -> str:

@@ -36,7 +36,7 @@ from app.cli.products.import_options import (
     store_or_none,
 )
 from app.cli.products.product_changes import edit, remove
-from app.cli.products.product_views import ProductsView, get_products_view
+from app.cli.products.product_views import ProductsView, ProductView, get_products_view
 from app.cli.render import Part, table, text
 from app.importing.product_files import FIELDS, open_product_file
 from app.importing.product_rows import ProductRows
@@ -46,7 +46,7 @@ from app.reports.product_choice import parse_conditions
 from app.reports.product_list import ListOrder, ProductGrouping, ProductSort
 from app.views.doubts import describe_doubt
 from app.views.fields import extend_row
-from app.views.words import translate
+from app.views.words import name_text, translate
 from splitter.catalog.names import Category
 from splitter.errors import InputError, list_names
 from splitter.lexicon import is_brand
@@ -251,7 +251,15 @@ def _(view: ProductsView) -> Iterator[Part]:
     title = translate(
         "Products: {n}. Complaints from {first} to {last}", n=len(view.products), first=days[0], last=days[1]
     )
-    yield table(view.products, _FIELDS, title=title, least=_LEAST)
+    yield table(map(_hide_shared, view.products), _FIELDS, title=title, least=_LEAST)
+
+
+def _hide_shared(row: ProductView) -> ProductView:
+    """Return a row for people: without figures if another product has them."""
+    nothing: Any = None
+    if row.counted_as is None:
+        return row
+    return replace(row, complaints=nothing, complaints_before=nothing, trend=())
 
 
 def say_notes(result: Added) -> None:
@@ -332,4 +340,4 @@ def _describe_added(one: AddedProduct, dry_run: bool) -> str:
         category=translate(one.category or "category unknown"),
     )
     doubts = "; ".join(map(describe_doubt, one.doubts))
-    return f"{line}: {doubts}" if doubts else line
+    return name_text(line, doubts) if doubts else line

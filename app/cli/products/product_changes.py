@@ -25,7 +25,7 @@ from app.cli.output import say
 from app.cli.render import Part, text
 from app.reports.product_choice import FIELDS as CHOICE_FIELDS
 from app.reports.product_choice import list_chosen, parse_conditions
-from app.views.words import describe, translate
+from app.views.words import describe, name_text, translate
 from splitter.catalog.names import Category
 from splitter.errors import InputError, Message
 from tasks.store.content import products
@@ -96,7 +96,8 @@ def _(view: RemovedView) -> Iterator[Part]:
                 name=one.name,
                 n=one.cancelled,
             )
-        yield f"{outcome}; {_describe_reviews(one, view.delete_reviews)}"
+        reviews = _describe_reviews(one, view.delete_reviews)
+        yield translate("{outcome}; {reviews}", outcome=outcome, reviews=reviews)
         if one.counted_with:
             yield translate("counted on their own again: {products}", products=", ".join(one.counted_with))
 
@@ -223,7 +224,7 @@ def edit(
     done = product_actions.edit_each(app.store, chosen, wanted, app.who, dry_run=dry_run)
     for one in done.refused:
         app.exit_status = 2
-        say(f"{one.name}: {describe(one.why)}", "red")
+        say(name_text(one.name, one.why), "red")
     return done
 
 

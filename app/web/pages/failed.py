@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from app.actions import manual_actions
 from app.actions.manual_actions import Action
-from app.views.failed import ATTEMPT_FIELDS, TARGET_FIELDS, get_subtask_view
+from app.views.failed import ATTEMPT_FIELDS, TARGET_FIELDS, describe_response, get_subtask_view
 from app.views.words import describe, translate
 from app.web.base.context import Here, Notice
 from app.web.base.forms import shown_on
@@ -80,6 +80,7 @@ def story(page: Here, subtask: SubtaskId) -> Response:
         attempts=attempts,
         attempt_fields=ATTEMPT_FIELDS,
         responses=_responses(attempts),
+        describe_response=describe_response,
         targets=targets[:_TARGETS],
         target_fields=TARGET_FIELDS,
         targets_left_out=max(0, len(targets) - _TARGETS),

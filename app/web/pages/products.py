@@ -26,7 +26,7 @@ from app.reports.product_list import (
 )
 from app.views.doubts import Doubt, describe_doubt
 from app.views.theme_names import name_theme
-from app.views.words import describe, plural, translate
+from app.views.words import name_text, plural, translate
 from app.web.base.context import Here, Notice, Page
 from app.web.base.forms import shown_on
 from app.web.base.query import MOST_ID, ProductId, RecentPeriod, find_product
@@ -197,7 +197,7 @@ def edit_many(page: Here, sent: Annotated[BulkForm, Form()]) -> Response:
         same=len(done.unchanged),
         cancelled=done.cancelled,
     )
-    refused = tuple(f"{one.name}: {describe(one.why)}" for one in done.refused[:_REFUSED])
+    refused = tuple(name_text(one.name, one.why) for one in done.refused[:_REFUSED])
     return page.redirect_with(f"/products?{sent.query}", Notice(said, refused))
 
 
