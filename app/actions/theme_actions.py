@@ -17,6 +17,8 @@ from typing import Any
 import yaml
 
 from app.files.exporting import whole_file
+from app.views.theme_names import name_theme
+from app.views.words import translate
 from splitter.errors import InputError, system_reason
 from tasks.reading.judge.theme_file import ThemeFile, builtin_text, find_problem, parse_themes
 from tasks.store.queue import notices
@@ -46,9 +48,29 @@ class NewTheme:
         return cls(zh.strip(), en.strip())
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdoptedTerm:
+    """A term that a theme of a category has now, in a themes file."""
+
+    theme: str
+    term: str
+    category: str
+    file: str
+
+    @property
+    def sentence(self) -> str:
+        """Return what was done, for people."""
+        return translate(
+            "{theme} has the term {term} now, in {file}; `reviewloop judge` reads the stored reviews again.",
+            theme=name_theme(self.theme),
+            term=self.term,
+            file=self.file,
+        )
+
+
 def adopt_term(
     store: Store, path: Path, category: str, theme: str, term: str, who: str, new: NewTheme | None = None
-) -> None:
+) -> AdoptedTerm:
     """Add a term to a theme of a themes file, and record it. A missing file is made from the built-in themes.
 
     Args:
@@ -58,7 +80,7 @@ def adopt_term(
     Raises:
         InputError, CatalogError: the term or theme is wrong, or the file can't be changed. The file stays as it is.
     """
-    path = path.resolve()
+    given, path = path, path.resolve()
     if path == Path(str(files("tasks.reading.judge"))).joinpath("themes.yaml").resolve():
         raise InputError(
             "{path} comes with reviewloop; name a copy of it in REVIEWLOOP_THEMES", path=str(path)
@@ -73,6 +95,7 @@ def adopt_term(
         with whole_file(path) as file:
             os.fchmod(file.fileno(), mode)
             file.write(edited.encode())
+    return AdoptedTerm(theme=theme, term=term, category=category, file=str(given))
 
 
 def _read(path: Path) -> tuple[str, int]:

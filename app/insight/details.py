@@ -166,6 +166,11 @@ def list_limits(view: ComplaintsView) -> Iterator[Finding]:
             view.themes.unread,
         )
         yield Finding("unread", text, {"reviews": view.themes.unread})
+    if not view.themes.all_judged:
+        text = translate(
+            "What rises is judged by the products shown alone so far, and strictly; a run judges all within 15 minutes."
+        )
+        yield Finding("judged_alone", text)
     if view.themes.counted < 1:
         text = translate("Only {share:.0%} of the older reviews are counted yet.", share=view.themes.counted)
         yield Finding("counted", text, {"share": view.themes.counted})

@@ -125,6 +125,7 @@ class ThemesView:
         unread: number of reviews in the period that were not searched for themes (`tasks.reading.judge.reviews`).
         sites_without_share: sites of these complaints that publish no praise; shares and `rises_of_all` leave them out.
         rises_of_all: rises of all complaints about a product together.
+        all_judged: False if these products were judged alone, because the sweep `rises` has not judged all yet.
         counted: share of the reviews from before an upgrade that are counted, 0 to 1.
     """
 
@@ -137,6 +138,7 @@ class ThemesView:
     sites_without_share: Sequence[str]
     rises_of_all: Sequence[RiseRow]
     counted: float
+    all_judged: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

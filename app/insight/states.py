@@ -124,9 +124,15 @@ def gather_evidence(series: ThemeSeries) -> Evidence:
 
 
 class CutoffSearch:
-    """Finds for each week the largest p value of a rise, from the p values of all watched series."""
+    """Finds for each week the largest p value of a rise, from the p values of all watched series.
 
-    def __init__(self) -> None:
+
+    Args:
+        least: number of series that are counted as watched at least.
+    """
+
+    def __init__(self, least: int = 0) -> None:
+        self._least = least
         self._small: dict[int, list[Counts]] = defaultdict(list)
         self._watched: Counter[int] = Counter()
 
@@ -148,7 +154,8 @@ class CutoffSearch:
     def list_cutoffs(self) -> list[float]:
         """Return the largest p value of a rise for each week; 0 if no series rises in it."""
         return [
-            cutoff(np.concatenate(found), self._watched[week]) for week, found in sorted(self._small.items())
+            cutoff(np.concatenate(found), max(self._watched[week], self._least))
+            for week, found in sorted(self._small.items())
         ]
 
 

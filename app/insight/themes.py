@@ -68,7 +68,8 @@ def view_themes(
         (one.product_id, one.theme): one.archived_at
         for one in theme_queries.list_archived(tx, sorted(products))
     }
-    states = _judge(weekly, find_cutoffs(tx, today, groups), archived)
+    cutoffs = theme_queries.load_cutoffs(tx, last_week)
+    states = _judge(weekly, cutoffs or find_cutoffs(weekly, theme_queries.count_series(tx)), archived)
     quotes = _list_quotes(tx, sorted(products), choice.period, choice.site)
     chosen = _group_by_theme(counts.themes)
     rows = []
@@ -94,6 +95,7 @@ def view_themes(
         sites_without_share=sorted({site for _, site in complained - with_praise}),
         rises_of_all=_list_rise_rows(tx, rises, products, today, groups),
         counted=theme_queries.get_counted_share(tx),
+        all_judged=bool(cutoffs),
     )
 
 

@@ -163,10 +163,17 @@ def find_rises(tx: Transaction, today: date, groups: Groups, cutoffs: Sequence[f
     return Rises(last_whole_week(today), cutoffs, dict(surest))
 
 
-def find_cutoffs(tx: Transaction, today: date, groups: Groups) -> Sequence[float]:
-    """Return the largest p value of a rise for each week: the stored ones, else computed from all counts."""
-    stored = theme_queries.load_cutoffs(tx, last_whole_week(today))
-    return stored or find_rises(tx, today, groups).cutoffs
+def find_cutoffs(weekly: Weekly, series: int) -> Sequence[float]:
+    """Return the largest p value of a rise for each week, if only these series are judged.
+
+    All other series count as series without a small p value, so the result is at most that of all series.
+
+    Args:
+        series: number of all series.
+    """
+    search = CutoffSearch(series)
+    search.add(weekly.series)
+    return search.list_cutoffs()
 
 
 def _load_parts(tx: Transaction, today: date, groups: Groups) -> Iterator[Weekly]:

@@ -119,13 +119,16 @@ def control(
 
 
 def _judge_rises(store: Store, writer: Writer, catalog: Catalog) -> None:
-    """Judge which themes rise, and store the result, unless that was done today."""
+    """Judge which themes rise, and store the result, unless that was done today and after the last import."""
     with store.read() as tx:
         today = local_time(tx.now).date()
         stored = load_value(tx, themes.RISES)
-        is_done = stored is not None and local_time(stored.at).date() == today
-        if is_done or not themes.list_products_with_reviews(tx):
-            return
+        if stored is not None and local_time(stored.at).date() == today:
+            is_done = not themes.has_new_import(tx, stored.at)
+        else:
+            is_done = not themes.list_products_with_reviews(tx)
+    if is_done:
+        return
     from app.insight.themes import judge_rises  # loads numpy
 
     groups = {name: site.group for name, site in catalog.sites.items()}

@@ -22,6 +22,7 @@ from app.views.words import describe, translate
 from app.web import metrics
 from app.web.address import split_public
 from app.web.api import acting, reading
+from app.web.api import insight as insight_api
 from app.web.base.context import Context, Page
 from app.web.base.forms import describe_errors, find_page, keep_typed
 from app.web.base.guard import Guard
@@ -83,7 +84,7 @@ def make_application(context: Context, hosts: Sequence[str], root_path: str) -> 
     app.state.context = context
     for page in _PAGES:
         app.include_router(page.router, include_in_schema=False, dependencies=[Depends(check_filters)])
-    for part in (reading, acting):
+    for part in (reading, acting, insight_api):
         app.include_router(part.router, dependencies=[Depends(check_filters)])
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
     app.add_api_route("/healthz", _alive, include_in_schema=False)

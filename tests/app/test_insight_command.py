@@ -23,7 +23,7 @@ from app.insight.product import read_product
 from app.insight.quotes import widen_quote
 from app.insight.sites import find_sites_with_praise
 from app.insight.themes import list_rises, list_themes
-from app.insight.weekly import WEEKS, find_rises, load_weekly
+from app.insight.weekly import WEEKS, find_cutoffs, find_rises, load_weekly
 from app.reports.product_choice import ProductChoice
 from app.reports.product_list import (
     ListOrder,
@@ -43,7 +43,8 @@ from tasks.domain.reasons import Reason, because
 from tasks.domain.themes import ALL_THEMES
 from tasks.jobs.alerting import find_facts
 from tasks.scheduling.alerting import AlertFacts, AlertRules, OpenAlert, RisingTheme, alerts_on
-from tasks.store.content import counted_reviews
+from tasks.store.content import counted_reviews, numbered_imports
+from tasks.store.content.numbered_imports import ImportKind
 from tasks.store.queries import themes
 from tasks.store.queries.themes import Period, ReviewWeek, monday_of, week_of
 from tasks.store.queue.upkeep import load_value, store_value
@@ -244,6 +245,35 @@ def test_stored_cutoffs_decide_for_a_product(database):
                 assert bool(list_rises(tx, TODAY, GROUPS).rises) is is_rising
                 tx.run("DELETE FROM stored_values WHERE name = :name", name=themes.RISES)
     assert "rising" in states
+
+
+@pytest.mark.parametrize("chosen", [(1,), (2,), (1, 2)])
+def test_a_product_that_is_judged_alone_rises_only_if_it_does_among_all(tx, chosen, monkeypatch):
+    among_all = find_rises(tx, TODAY, GROUPS)
+    alone = find_cutoffs(load_weekly(tx, chosen, TODAY, GROUPS), themes.count_series(tx))
+    assert len(alone) == WEEKS
+    assert all(one <= other for one, other in zip(alone, among_all.cutoffs, strict=True))
+    strict = find_cutoffs(load_weekly(tx, chosen, TODAY, GROUPS), 10**9)
+    assert max(strict) < 1e-6
+    monkeypatch.setattr(insight_themes, "find_rises", None)  # no page judges all products
+    view = read_product(tx, (2, SPOILT), Choice(Period()), TODAY, GROUPS)
+    assert view.themes.themes[0].rise == among_all.rises[2, "foreign_matter"]
+    assert "judged_alone" in {one.kind for one in list_limits(view)}
+
+
+def test_an_import_makes_the_stored_cutoffs_old_until_all_are_judged_again(database):
+    with closing(Store.open(database)) as store, store.begin() as tx:
+        hours = [tx.now + timedelta(hours=hour) for hour in range(5)]
+        stored = {"last_week": 100, "cutoffs": [0.1], "rises": [{"product": SPOILT}]}
+        number = numbered_imports.begin(tx, ImportKind.REVIEWS, "r.csv", "me")
+        for stored_at, ended_at, is_known in ((1, None, True), (1, 2, False), (3, 2, True), (3, 4, False)):
+            store_value(tx, themes.RISES, hours[stored_at], stored)
+            at = None if ended_at is None else hours[ended_at]
+            tx.run("UPDATE imports SET ended_at = :at WHERE id = :id", at=at, id=number)
+            assert bool(themes.load_cutoffs(tx, 100)) is is_known
+            assert themes.load_rises(tx) == stored["rises"], "alerts stay as they are"
+        tx.run("DELETE FROM stored_values WHERE name = :name", name=themes.RISES)
+        tx.run("DELETE FROM imports")
 
 
 def test_weeks_since_the_stored_cutoffs_have_the_last_one(database):

@@ -20,7 +20,7 @@ from sqlalchemy import update
 
 from app.cli.main import cli
 from app.run.setting_fields import Settings
-from app.web.api import acting
+from app.web.api import acting, insight
 from app.web.application import _PAGES
 from splitter.errors import InputError
 from tasks.domain.states import State
@@ -101,6 +101,12 @@ PAGES = (
     ("POST", "/api/products", {"names": ["伊利纯牛奶"]}, ["add products"]),
     ("POST", "/api/imports/{number}/undo", {"number": 2}, ["undo import", "import undone"]),
     ("POST", "/api/products/{product}/archive", {"product": 1, "theme": "客服售后"}, ["archive theme"]),
+    (
+        "POST",
+        "/api/products/{product}/phrases",
+        {"product": 1, "phrase": "黑疙瘩", "theme": "异物"},
+        ["add term"],
+    ),
     ("PATCH", "/api/products/{product}", {"product": 1, "priority": 4}, ["edit product"]),
     ("PUT", "/api/reviews/{review}/correction", {"review": 1, "hidden": True}, ["correct review"]),
     ("DELETE", "/api/reviews/{review}/correction", {"review": 1}, ["take back correction"]),
@@ -141,7 +147,7 @@ def test_every_command_is_in_a_table() -> None:
 def test_every_form_and_call_is_in_a_table() -> None:
     sent = {
         (method, route.path)
-        for module in (*_PAGES, acting)
+        for module in (*_PAGES, acting, insight)
         for route in module.router.routes
         for method in route.methods - {"GET", "HEAD"}
     }

@@ -13,6 +13,7 @@ from insight_world import TODAY, fill
 from app.run.version import MIGRATIONS
 from tasks.domain.voices import Voice
 from tasks.store.content import counted_reviews
+from tasks.store.content.corrections import store_excluded_words
 from tasks.store.queries.review_counts import count_reviews, search_reviews
 from tasks.store.queries.reviews import ReviewFilter, list_reviews
 from tasks.store.sql import schema
@@ -35,7 +36,7 @@ def prepare(store):
     """Fill a store with two products, with copies and with reviews that have an excluded word."""
     fill(store)
     with store.begin() as tx:
-        tx.insert("excluded_words", ("product_id", "word", "pattern"), [(2, "试用装", "%试用装%")])
+        store_excluded_words(tx, 2, ["试用装"])
         with counted_reviews.recount(tx, reviews=range(1, 5_000)):
             tx.run("UPDATE reviews SET same_as = id - 1 WHERE id % 17 = 0 AND voice IS NOT NULL")
             tx.run("UPDATE reviews SET title = '试用装' WHERE id % 29 = 0")
@@ -71,6 +72,38 @@ def test_each_count_links_to_as_many_reviews(insight, page):
             shown = insight.get(path).text
             assert shown.count("<li><h3>") == n, path
             assert f"{n} reviews match" in shown
+
+
+@pytest.mark.parametrize("page", ["", f"?{RECENT}", "?days=7", "?days=all", "?lang=zh"])
+def test_the_overview_has_the_products_with_most_complaints_of_the_period(insight, page):
+    text = insight.get(page).text
+    found = [(html.unescape(path), int(n.replace(",", ""))) for path, n in _LINK.findall(text)]
+    assert len(found) == 2
+    assert found[0][1] >= found[1][1]
+    for path, n in found:
+        assert len(insight.get(f"api/{path}&limit=500").json()["reviews"]) == min(n, 500)
+    if page == f"?{RECENT}":
+        assert f'href="/products/2?{html.escape(RECENT)}"' in text
+        assert f'href="/reviews?{html.escape(RECENT)}"' in text
+
+
+def test_the_api_has_themes_rises_and_phrases(insight):
+    view = insight.get(f"api/products/2/themes?{RECENT}").json()
+    (rising,) = [row for row in view["themes"] if row["rise"]]
+    assert rising["theme"] == "foreign_matter"
+    assert rising["rise"]["count"] >= 3
+    phrases = insight.get(f"api/products/2/phrases?{RECENT}").json()
+    assert phrases["read"] > 0
+    assert insight.get("api/products/2/phrases?days=all").status_code == 400
+    assert "until" in insight.get("api/rises").json()
+    for sent in ({}, {"theme": "service", "new_theme": {"id": "a", "zh": "b", "en": "c"}}):
+        refused = insight.post("api/products/2/phrases", json={"phrase": "黑渣", **sent})
+        assert refused.status_code == 400
+        assert "give theme, or new_theme" in refused.text
+    assert (
+        "did you mean"
+        in insight.post("api/products/2/phrases", json={"phrase": "黑渣", "theme": "servce"}).text
+    )
 
 
 FILTERS = (

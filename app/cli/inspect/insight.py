@@ -153,14 +153,8 @@ def adopt(
     path = app.settings.themes_file
     app.settings.use_themes()
     adopted = new_theme or find_theme(theme or "")
-    theme_actions.adopt_term(app.store, path, category, adopted, phrase.strip(), app.who, new)
-    message = translate(
-        "{theme} has the term {term} now, in {file}; `reviewloop judge` reads the stored reviews again.",
-        theme=adopted,
-        term=shown(phrase.strip()),
-        file=path,
-    )
-    return Done({"theme": adopted, "term": phrase.strip(), "category": category, "file": str(path)}, message)
+    done = theme_actions.adopt_term(app.store, path, category, adopted, phrase.strip(), app.who, new)
+    return Done(asdict(done), shown(done.sentence))
 
 
 @command(insight, "archive")
@@ -235,6 +229,10 @@ def _(view: ThemesView) -> Iterator[Part]:
     if view.sites_without_share:
         sites = _name_sites(view.sites_without_share)
         yield translate("Not in shares, as they publish no praise: {sites}", sites=sites)
+    if view.themes and not view.all_judged:
+        yield translate(
+            "What rises is judged by the products shown alone so far, and strictly; a run judges all within 15 minutes."
+        )
     yield from _note_uncounted(view.counted)
 
 

@@ -21,13 +21,14 @@ from app.web.base.guard import LANGUAGE_COOKIE, visitor_of
 from app.web.base.rendering import render_page
 from app.web.base.under_path import inner_path
 from splitter.catalog.model import Catalog
+from splitter.catalog.names import Group
 from tasks.fetching.hosts import HostCatalog
 from tasks.store.sql.database import Store
 from tasks.store.sql.transaction import Transaction
 
 T = TypeVar("T")
 _MOST_KEPT = 100
-_WITH_PERIOD = ("/products", "/reviews")
+_WITH_PERIOD = ("/", "/products", "/reviews")
 """Pages whose links include the period of the present page."""
 _PLACES = frozenset({"days", "from", "to", "after", "before", "skip", "said", "lang"})
 """URL parameters that a link to another period drops: places in a list, and the period itself."""
@@ -64,6 +65,11 @@ class Context:
     cached: Cached = field(default_factory=Cached)
     held: Held = field(default_factory=Held)
     uploads: Uploads = field(default_factory=Uploads)
+
+    @property
+    def groups(self) -> dict[str, Group | None]:
+        """The kind of each site of the catalog."""
+        return {name: site.group for name, site in self.catalog.sites.items()}
 
     def read(self, key: Any, read: Callable[[Transaction], T]) -> T:
         """Return the result of a query, at most a short time old (`Cached`)."""

@@ -41,7 +41,7 @@ def show_product(
 
     The page of a product that is counted as another one leads to that one.
     """
-    groups = {site: one.group for site, one in page.context.catalog.sites.items()}
+    groups = page.context.groups
     with page.context.store.read() as tx:
         check_site(tx, page.context.catalog, site)
         name, category = get_name(tx, number), get_category(tx, number)

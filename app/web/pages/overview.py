@@ -1,4 +1,4 @@
-"""The first page: queues, rates, nodes, time left, and hosts that work waits for."""
+"""The first page: most complaints, rises, queues, rates, nodes, time left, and hosts that work waits for."""
 
 from __future__ import annotations
 
@@ -12,12 +12,19 @@ from app.reports import charts
 from app.views.host_waits import WAIT_FIELDS, describe_unplanned
 from app.views.nodes import NODE_FIELDS
 from app.views.status import StatusView, describe_view, get_status_view
+from app.views.theme_names import name_theme
 from app.views.words import translate
 from app.web.base.context import Context, Here
+from app.web.base.query import RecentPeriod
+from app.web.pages.products import ListQuery, read_list
 from tasks.domain.states import State
 from tasks.store.queries.queues import Point, get_queue_trend, get_storing_trend
+from tasks.store.queries.themes import load_rises
 
 router = APIRouter()
+
+_PRODUCTS = 5
+"""Products with most complaints that are listed."""
 
 
 def read_status(context: Context) -> StatusView:
@@ -32,8 +39,8 @@ def read_trends(context: Context) -> tuple[tuple[Sequence[Point], bool], Sequenc
 
 
 @router.get("/")
-def overview(page: Here) -> Response:
-    """Show the state of the system on one page."""
+def overview(page: Here, period: RecentPeriod) -> Response:
+    """Show the state of the system, and the products with most complaints in a period."""
     (queues, whole), storing = read_trends(page.context)
     ever = {name for _, counts in queues for name, n in counts.items() if n}
     shown = [one for one in State if (not one.settled or one is State.MANUAL) and one in ever]
@@ -43,6 +50,10 @@ def overview(page: Here) -> Response:
         "overview.html",
         live_s=3,
         view=view,
+        period=period,
+        products=read_list(page, ListQuery(limit=_PRODUCTS), period).products,
+        rises=page.context.read("stored rises", load_rises),
+        name_theme=name_theme,
         sentence=describe_view(view),
         wait_fields=WAIT_FIELDS,
         unplanned=describe_unplanned(view.sites_not_asked),

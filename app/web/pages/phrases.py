@@ -7,12 +7,12 @@ from typing import Annotated
 from fastapi import APIRouter, Form
 from starlette.responses import Response
 
-from app.actions.theme_actions import NewTheme, adopt_term
-from app.insight.periods import read_period
+from app.actions.theme_actions import AdoptedTerm, NewTheme, adopt_term
+from app.insight.periods import PeriodChoice, read_period
+from app.insight.rows import NewPhrasesView
 from app.reports.phrases import list_new_phrases
 from app.views.moments import local_time
-from app.views.theme_names import list_theme_names, name_theme
-from app.views.words import translate
+from app.views.theme_names import find_theme, list_theme_names
 from app.web.base.context import Here, Notice, Page
 from app.web.base.forms import shown_on
 from app.web.base.query import ProductId, RecentPeriod, product_in_path
@@ -24,20 +24,44 @@ from tasks.store.content import products
 router = APIRouter()
 
 
+def read_phrases(page: Page, number: int, period: PeriodChoice) -> NewPhrasesView:
+    """Return the new phrases of a product. Raises InputError if the period has no first day."""
+    name = name_of(page, number)
+    with page.context.store.read() as tx:
+        days = period.find(local_time(tx.now).date())
+    return page.context.read(("phrases", number, days), lambda tx: list_new_phrases(tx, [name], days))
+
+
+def adopt(page: Page, number: int, phrase: str, theme: str, new: NewTheme | None = None) -> AdoptedTerm:
+    """Add a phrase to the themes file, for the category of a product.
+
+    Args:
+        theme: an id or a name; the id of the new theme, if there is one.
+
+    Raises:
+        InputError: the term or the theme is wrong, or the product's category has no themes.
+    """
+    name = name_of(page, number)
+    with page.context.store.read() as tx:
+        category = choose_theme_set(products.find_counted(tx, name).category)
+    if category is None:
+        raise InputError("this product's category has no themes")
+    to = theme.strip() if new is not None else find_theme(theme)
+    file = page.context.settings.themes_file
+    return adopt_term(page.context.store, file, category, to, phrase.strip(), page.who, new)
+
+
 @router.get("/products/{product}/phrases")
 def show_phrases(page: Here, number: ProductId, period: RecentPeriod) -> Response:
     """Show phrases that are more frequent in a period's complaints than before, with a form to adopt one."""
     name = name_of(page, number)
     with page.context.store.read() as tx:
-        today = local_time(tx.now).date()
         product = products.find_counted(tx, name)
-    days = period.find(today)
-    view = page.context.read(("phrases", number, days, today), lambda tx: list_new_phrases(tx, [name], days))
     return page.html(
         "phrases.html",
         number=product.id,
         name=product.name,
-        view=view,
+        view=read_phrases(page, number, period),
         period=period,
         themes=list_theme_names(product.category),
         file=page.context.settings.themes_file,
@@ -61,21 +85,6 @@ def adopt_phrase(
     en: Annotated[str, Form(max_length=60)] = "",
 ) -> Response:
     """Add a phrase to the themes file as a term of an existing or a new theme."""
-    name = name_of(page, number)
-    with page.context.store.read() as tx:
-        category = choose_theme_set(products.find(tx, name).category)
-    if category is None:
-        raise InputError("this product's category has no themes")
-    new = None
-    if not theme:
-        new = NewTheme.read(zh, en)
-    term, to = phrase.strip(), theme or new_theme.strip()
-    file = page.context.settings.themes_file
-    adopt_term(page.context.store, file, category, to, term, page.who, new)
-    said = translate(
-        "{theme} has the term {term} now, in {file}; `reviewloop judge` reads the stored reviews again.",
-        theme=name_theme(to),
-        term=term,
-        file=file,
-    )
-    return page.redirect_with(f"/products/{number}/phrases", Notice(said))
+    new = None if theme else NewTheme.read(zh, en)
+    done = adopt(page, number, phrase, theme or new_theme, new)
+    return page.redirect_with(f"/products/{number}/phrases", Notice(done.sentence))

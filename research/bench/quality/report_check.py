@@ -463,6 +463,7 @@ class Checker:
             "archived": _count_archived,
             "left_out": _count_left_out_reviews,
             "counted": _find_filled,
+            "judged_alone": lambda _: ({}, ["15"]),
             "undated": _count_undated,
             "unread": _count_unread,
             "incomplete": _count_incomplete,

@@ -99,10 +99,16 @@ _ASKED = {
     "sites": "d.site IN :sites",
     "voices": "d.voice IN :voices",
 }
-_THEMES = """
-    JOIN review_themes t ON t.product_id = d.product_id AND t.theme = :theme AND t.day = d.day AND t.site = d.site
-        AND t.review_id = d.review_id AND t.sentiment = -1
-"""
+# `+` lets SQLite find the day of a theme, in place of all days of the period.
+_DAYS = (PRODUCT_BY_PRODUCT, ("d.product_id = p.id", "d.day >= :first", "d.day <= :last"))
+_DAYS_OF_THEME = (
+    "products p CROSS JOIN review_themes t CROSS JOIN review_days d",
+    (
+        *("t.product_id = p.id", "t.theme = :theme", "t.sentiment = -1", "t.day >= :first", "t.day <= :last"),
+        *("d.product_id = t.product_id", "d.day = +t.day", "d.site = t.site", "d.review_id = t.review_id"),
+    ),
+)
+"""Tables, and how they are joined: the days of reviews, or of those that complain about a theme."""
 
 _ON_ITS_PAGE = f"""
     EXISTS (
@@ -116,7 +122,10 @@ def _write_asked(tx: Transaction, wanted: ReviewFilter) -> tuple[str, dict[str, 
     """Return FROM and WHERE of the rows `d` of `review_days` that a filter asks for, and its values."""
     period = Period(wanted.day_from, wanted.day_to)
     values: dict[str, Any] = {"first": period.first, "last": period.last}
-    asked = ["d.day >= :first", "d.day <= :last"]
+    if wanted.theme:
+        values["theme"] = wanted.theme
+    tables, joined = _DAYS_OF_THEME if wanted.theme else _DAYS
+    asked = [*joined]
     for name, condition in _ASKED.items():
         if given := getattr(wanted, name):
             values[name] = given
@@ -133,11 +142,6 @@ def _write_asked(tx: Transaction, wanted: ReviewFilter) -> tuple[str, dict[str, 
         asked.append(HAS_WORD.format(n))
     if wanted.corrected:
         asked.append("r.correction_id IS NOT NULL")
-    asked.append("d.product_id = p.id")
-    tables = PRODUCT_BY_PRODUCT
-    if wanted.theme:
-        values["theme"] = wanted.theme
-        tables += _THEMES
     is_part = wanted.product is not None and get_counted_as(tx, wanted.product) is not None
     if is_part:
         asked.append(_ON_ITS_PAGE)

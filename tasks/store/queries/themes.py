@@ -239,14 +239,37 @@ def load_rises(tx: Transaction) -> Sequence[Mapping[str, Any]]:
 def load_cutoffs(tx: Transaction, week: int) -> Sequence[float]:
     """Return the p values up to which themes rose in the weeks up to this one; empty if they are not known.
 
-    Weeks that ended since they were stored have the last one's, until the sweep `rises` has judged them.
+    They are not known if reviews were imported since they were stored. Weeks that ended since then have the last one's,
+    until the sweep `rises` has judged them.
     """
     stored = load_value(tx, RISES)
-    if stored is None or stored.data["last_week"] > week:
+    if stored is None or stored.data["last_week"] > week or has_new_import(tx, stored.at):
         return ()
     cutoffs: Sequence[float] = stored.data["cutoffs"]
     newer = min(week - stored.data["last_week"], len(cutoffs))
     return [*cutoffs[newer:], *cutoffs[-1:] * newer]
+
+
+def has_new_import(tx: Transaction, since: datetime) -> bool:
+    """Return True if an import of reviews began, ended or was undone after a time."""
+    return tx.value(_NEW_IMPORT, since=since) is not None
+
+
+_NEW_IMPORT = """
+    SELECT id FROM imports WHERE kind = 'reviews' AND (begun_at > :since OR ended_at > :since OR undone_at > :since)
+    LIMIT 1
+"""
+
+
+def count_series(tx: Transaction) -> int:
+    """Return the number of series that may rise: themes of products, and all complaints of each product."""
+    return int(tx.value(_SERIES))
+
+
+_SERIES = """
+    SELECT (SELECT count(*) FROM (SELECT DISTINCT product_id, theme FROM review_themes) t)
+        + (SELECT count(*) FROM products)
+"""
 
 
 AROUND = 24
