@@ -184,8 +184,14 @@ def speak(context: click.Context, code: str | None) -> None:
     gettext.bindtextdomain(DOMAIN, FOLDER)
     gettext.textdomain(DOMAIN)
     tell_gettext(language())
-    click.types.IntParamType.name = click.types.IntRange.name = translate("whole number")
-    click.types.FloatParamType.name = click.types.FloatRange.name = translate("number")
+    click.types.IntParamType.name, click.types.IntRange.name = (
+        translate("integer"),
+        translate("integer range"),
+    )
+    click.types.FloatParamType.name, click.types.FloatRange.name = (
+        translate("float"),
+        translate("float range"),
+    )
     translate_help(context.command)
     help_option = context.command.get_help_option(context)
     if help_option is not None:  # made before the language was known
