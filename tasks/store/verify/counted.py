@@ -17,7 +17,7 @@ from tasks.store.content.counted_reviews import (
     select_themes,
 )
 from tasks.store.queue.upkeep import get_mark
-from tasks.store.sql.transaction import Transaction
+from tasks.store.sql.transaction import Transaction, as_pattern
 from tasks.store.verify.invariants import Violation
 
 # Two nodes may store equal texts at once: the sweep for reposts counts them once.
@@ -26,7 +26,14 @@ _IS_FILLED = "(r.id <= :after OR r.id > :upto)"
 
 
 def counted_violations(tx: Transaction) -> Iterator[Violation]:
-    """Yield the rows that are there and should not be, and those that are missing."""
+    """Yield the rows that are there and should not be, and those that are missing.
+
+    Without the right patterns of excluded words nothing else can be judged: then they alone are yielded.
+    """
+    wrong_patterns = list(_list_wrong_patterns(tx))
+    if wrong_patterns:
+        yield from wrong_patterns
+        return
     after, upto = get_unfilled(tx)
     compared = get_mark(tx, "reposts")
     days = select_days(sqlite=tx.is_sqlite)
@@ -50,3 +57,14 @@ def counted_violations(tx: Transaction) -> Iterator[Violation]:
         missing = f"SELECT {names} FROM ({due}) x WHERE NOT EXISTS (SELECT 1 FROM {table} d WHERE {same})"
         for row in tx.stream(tuple, missing, compared=compared, after=after, upto=upto):
             yield Violation("counted", None, f"{table} lacks {row}, which follows from a review")
+
+
+def _list_wrong_patterns(tx: Transaction) -> Iterator[Violation]:
+    """Yield excluded words that are stored with the pattern of another word."""
+    for product_id, word, pattern in tx.rows("SELECT product_id, word, pattern FROM excluded_words"):
+        if pattern != as_pattern(word):
+            yield Violation(
+                "counted",
+                None,
+                f"{word!r}, which must not occur for product {product_id}, is looked for as {pattern!r}",
+            )
