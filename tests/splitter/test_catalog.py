@@ -157,7 +157,7 @@ def test_a_good_catalog_is_taken():
         (
             "paging_params: [pn]",
             "paging_params: [wd, pn]",
-            "s.yaml:14: engines.search.paging_params: 'wd' carries",
+            "s.yaml:14: engines.search.paging_params: parameter 'wd' holds",
         ),
         ("    paging_params: [pn]\n", "", "s.yaml:13: engines.search.params.pn: depends on the page"),
         ("encoding: gbk", "encoding: gbq", "s.yaml:15: engines.search.encoding: unknown encoding 'gbq'"),
