@@ -32,7 +32,7 @@ class ManualRow:
     """A subtask that waits for a person.
 
     Attributes:
-        nodes: that failed in this round, the oldest failure first.
+        nodes: whose attempts in this round did not succeed, in the order of their last ones.
         since: when it came to MANUAL.
         because: of the recall strategy, when it gave up; `None` after `tasks.store.queue.upkeep.KEEP_DETAIL`.
         why: the sentence of `because`, or an empty text.
@@ -75,7 +75,7 @@ def list_manual(
         reason, site: only subtasks of this cause; an empty reason is none, `None` all.
     """
     chosen = f"SELECT id {_condition(reason, site)} AND :after < id + 0 {_IN_ORDER} LIMIT :most"
-    statement = f"WITH chosen AS ({chosen}) SELECT {_ROWS}"
+    statement = f"WITH chosen AS ({chosen}) SELECT {_ROWS[tx.is_sqlite]}"
     return tx.records(ManualRow, statement, after=after, most=most, reason=reason, site=site)
 
 
@@ -94,16 +94,26 @@ def _condition(reason: str | None, site: str | None) -> str:
 _MANUAL = "FROM subtasks WHERE state = 'MANUAL'"
 # A number that no index has: else a database may go through all subtasks to find some in MANUAL.
 _IN_ORDER = "ORDER BY id + 0"
-_ROWS = f"""
+_NODES = {
+    True: "SELECT json_group_array(node) FROM (SELECT node {} ORDER BY max(a.id))",
+    False: "SELECT coalesce(jsonb_agg(node ORDER BY last), '[]') FROM (SELECT node, max(a.id) AS last {}) tried",
+}
+_TRIED = """
+    FROM attempts a WHERE a.subtask_id = s.id AND a.round = s.round AND a.outcome <> 'succeeded' GROUP BY node
+"""
+_ROWS = {
+    is_sqlite: f"""
     s.id AS subtask_id, p.name AS product, s.site, s.chunk, coalesce(s.reason, '') AS reason, s.attempts,
-        s.round, s.recalls, s.failed_on AS nodes, s.changed_at AS since, e.detail -> 'because' AS because
+        s.round, s.recalls, ({nodes.format(_TRIED)}) AS nodes, s.changed_at AS since, e.detail -> 'because' AS because
     FROM chosen JOIN subtasks s ON s.id = chosen.id JOIN products p ON p.id = s.product_id
     LEFT JOIN events e ON e.id = (
         SELECT max(id) FROM events
         WHERE subtask_id = s.id AND transition IN ('{Transition.GIVE_UP}', '{Transition.SET_ASIDE}')
     )
     ORDER BY s.id
-"""
+    """
+    for is_sqlite, nodes in _NODES.items()
+}
 
 
 @dataclass(frozen=True, slots=True)
