@@ -85,11 +85,16 @@ def read_period(days: str | None, first: date | None, last: date | None, usual: 
 
 
 def find_period_before(period: Period) -> Period | None:
-    """Return the period of equal length just before this one; `None` if this one has an open end."""
+    """Return the period of equal length just before this one.
+
+    `None` if this one has an open end, or if the calendar has no such days.
+    """
     if period.since is None or period.until is None:
         return None
-    until = period.since - timedelta(days=1)
-    return type(period)(until - (period.until - period.since), until)
+    length = period.until - period.since + timedelta(days=1)
+    if period.since - date.min < length:
+        return None
+    return type(period)(period.since - length, period.since - timedelta(days=1))
 
 
 def last_whole_week(today: date) -> int:

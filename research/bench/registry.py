@@ -39,7 +39,10 @@ BENCHES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "seen": ("bench.seen", "what it costs to know which pages are stored"),
         "splitter": ("bench.splitter", "names a second, from name to search URL"),
         "states": ("bench.states", "false alarms, delays and changes of state of themes, in drawn worlds"),
-        "story": ("bench.story", "alerts, alarms and new phrases of drawn products, from import to page"),
+        "story": (
+            "bench.quality.story",
+            "alerts, alarms and new phrases of drawn products, from import to page",
+        ),
         "strategies": ("bench.strategies.bench", "every allocation strategy against a proven bound"),
         "themes": ("bench.quality.themes", "what complaints are about, on texts that nobody has read"),
         "verify": ("bench.verify", "seconds and peak memory of verify over a million events"),

@@ -49,3 +49,5 @@ def test_the_period_before_is_as_long():
     assert find_period_before(Period(FIRST, LAST)) == Period(date(2026, 6, 2), date(2026, 8, 31))
     assert find_period_before(read_period(ALL, None, None).find(TODAY)) is None
     assert find_period_before(Period(FIRST, None)) is None
+    assert find_period_before(Period(date(733, 4, 28), date(3006, 7, 21))) is None
+    assert find_period_before(Period(date(1, 1, 11), date(1, 1, 20))) == Period(date(1, 1, 1), date(1, 1, 10))

@@ -175,7 +175,8 @@ def test_schemathesis_finds_nothing(served: Served) -> None:
             first, last = sent.get("from"), sent.get("to")
             if (first or last) and (sent.get("days") or (first and last and last < first)):
                 # No description can say that two parameters contradict each other.
-                assert case.call(base_url=served.address, timeout=PATIENCE_S).status_code == 400
+                # 404: the address names something that is not there.
+                assert case.call(base_url=served.address, timeout=PATIENCE_S).status_code in (400, 404)
                 return
             case.call_and_validate(base_url=served.address, timeout=PATIENCE_S)
 

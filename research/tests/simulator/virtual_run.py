@@ -28,6 +28,7 @@ from tasks.fetching.permits import LocalPermits
 from tasks.jobs.context import Context, LoopSettings
 from tasks.jobs.scheduler_state import SchedulerState
 from tasks.jobs.ticks import tick
+from tasks.reading import page_jobs
 from tasks.store.content import products
 from tasks.store.content.products import NewProduct
 from tasks.store.queue import nodes, tasks
@@ -36,6 +37,7 @@ from tasks.store.queue.tasks import NewTask
 from tasks.store.sql.tables import attempts, subtasks
 from tasks.worker.fetcher import Dependencies
 from tasks.worker.node import CrawlNode
+from tasks.worker.page_reader import PageReader
 from tasks.worker.robots_cache import RobotsCache
 from tasks.worker.seen import SeenPages
 from tasks.worker.settings import CrawlSettings
@@ -128,6 +130,13 @@ class Writer:
 
     def hurry(self):
         pass
+
+
+class ReaderInPlace(PageReader):
+    """Reads without a thread, which virtual time would not wait for."""
+
+    async def read(self, job):
+        return page_jobs.run(job)
 
 
 class Web:
@@ -235,6 +244,7 @@ async def _run(store, wanted, allocation, seed):
             now=lambda: START + timedelta(seconds=loop.time()),
             seen=seen,
             rng=Random(f"rests {seed} {name}"),
+            reader=ReaderInPlace(),
         )
         crawling[name] = CrawlNode(node, deps, catalog, writer, settings.recall, free.set, clock=loop.time)
         crawling[name].open()
