@@ -38,7 +38,7 @@ from tasks.domain.voices import Voice
 from tasks.store.content.corrections import Correction
 from tasks.store.content.products import ProductEdit
 
-_Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
+_Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
 
 
 class ChangingRoute(APIRoute):
