@@ -12,12 +12,14 @@ from splitter.catalog.patterns import BadPattern, compile_pattern
 
 FOUND, MADE_LATER = patterns()
 
+pytestmark = pytest.mark.cpu(8.0)
+"""What bounds the searches is time itself, on a busy machine more of it."""
+
 
 OWN_REPORTS = "research/bench/quality/report_check.py"
 """Its patterns read reports that the bench has just written."""
 
 
-@pytest.mark.cpu(8.0)  # what bounds its searches is time itself, on a busy machine more of it
 @pytest.mark.parametrize(
     "found",
     [one for one in FOUND if not one.place.startswith(OWN_REPORTS)],
