@@ -12,7 +12,7 @@ from app.actions.review_actions import begin_import
 from app.files.table_files import BadRow
 from app.importing.review_checks import ProductNames, RefusedReview, ReviewChecks
 from app.importing.review_files import Record
-from tasks.store.content import imported_products, imports, numbered_imports, products
+from tasks.store.content import counted_reviews, imported_products, imports, numbered_imports, products
 from tasks.store.content.imports import ImportedReview
 from tasks.store.sql.database import Store
 
@@ -99,6 +99,7 @@ class Saving:
         self._file = file
         self._who = who
         self._stored_products = 0
+        self._added = 0
         self.number: int | None = None
 
     def save(self, came: Sequence[ImportedReview]) -> Sequence[bool]:
@@ -116,6 +117,7 @@ class Saving:
             ids = products.ids(tx, {one.product for one in came})
             repeated = imports.save(tx, self._source, came, ids, number)
         self._stored_products, self.number = len(new), number
+        self._added += len(came) - sum(repeated)
         return repeated
 
     def end(self) -> None:
@@ -123,6 +125,8 @@ class Saving:
         if self.number is not None:
             with self._store.begin() as tx:
                 numbered_imports.end(tx, self.number)
+                if self._added >= BATCH:
+                    counted_reviews.refresh_statistics(tx)
 
 
 class Trying:

@@ -326,3 +326,16 @@ def test_an_import_is_undone_and_says_what_stays(imported, exported, reviewloop,
     assert json.loads(reviewloop(*command, "2").stdout)["products_removed"] == 1
     assert exported() == []
     assert "product import" not in reviewloop("review", "import", "--db", url, "--undo", "2").stderr
+
+
+@pytest.mark.slow
+def test_postgresql_sees_at_once_how_many_reviews_came(reviewloop, postgres_store, tmp_path):
+    file = tmp_path / "many.csv"
+    url = postgres_store.engine.url.render_as_string(hide_password=False)
+    for brought, first in ((999, 0), (1_200, 999)):
+        lines = [f"特仑苏,第{n}条评价,2026-05-01,小王,5星," for n in range(first, first + brought)]
+        file.write_text(table(*lines), encoding="utf-8")
+        assert reviewloop("review", "import", file, "--db", url).exit_code == 0
+        with postgres_store.read() as tx:
+            seen = tx.value("SELECT reltuples FROM pg_class WHERE oid = 'reviews'::regclass")
+        assert (seen == first + brought) is (brought >= 1_000)

@@ -36,6 +36,8 @@ def prepare(store):
     """Fill a store with two products, with copies and with reviews that have an excluded word."""
     fill(store)
     with store.begin() as tx:
+        counted_reviews.refresh_statistics(tx)
+    with store.begin() as tx:
         store_excluded_words(tx, 2, ["试用装"])
         with counted_reviews.recount(tx, reviews=range(1, 5_000)):
             tx.run("UPDATE reviews SET same_as = id - 1 WHERE id % 17 = 0 AND voice IS NOT NULL")
