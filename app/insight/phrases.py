@@ -16,7 +16,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
 from app.insight.rises import FALSE_DISCOVERIES, Counts
 
@@ -220,7 +219,8 @@ def _hypergeometric(uses: int, size: int, rest: int) -> Counts:
 
 def _log_choose(total: int, n: NDArray[np.int_]) -> Counts:
     inside = np.clip(n, 0, total)
-    logs: Counts = gammaln(total + 1) - gammaln(inside + 1) - gammaln(total - inside + 1)
+    factorials = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, total + 1)))])
+    logs: Counts = factorials[total] - factorials[inside] - factorials[total - inside]
     return logs
 
 

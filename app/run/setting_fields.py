@@ -284,7 +284,7 @@ class Settings(BaseModel):
 
     def loop(self) -> LoopSettings:
         """Return the settings of the loop."""
-        # They bring the allocation strategies (numpy, scipy), which most commands do without.
+        # They bring the allocation strategies (numpy, HiGHS), which most commands do without.
         from tasks.jobs.context import LoopSettings
 
         return LoopSettings(

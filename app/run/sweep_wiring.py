@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
 from functools import partial
 from random import Random
 from threading import Event
@@ -32,7 +30,6 @@ from tasks.jobs.alerting import Alerting
 from tasks.jobs.context import Context
 from tasks.jobs.runtime import Control
 from tasks.jobs.scheduler_state import SchedulerState
-from tasks.scheduling import fluid
 from tasks.store.queries import themes
 from tasks.store.queue.upkeep import load_value, store_value
 from tasks.store.sql.database import Store, lift_limits
@@ -42,33 +39,10 @@ from tasks.worker.counters import Timing
 from tasks.worker.fetcher import Dependencies, Fetcher
 
 
-class SolverLoad:
-    """Loads the solver of plans in a thread, so that the first leases do not wait for it."""
-
-    def __init__(self) -> None:
-        self._loaded: Future[None] | None = None
-
-    def is_done(self) -> bool:
-        """Return True if the solver is loaded. Raises the error of loading it."""
-        if self._loaded is None:
-            thread = ThreadPoolExecutor(1, "reviewloop-solver")
-            self._loaded = thread.submit(fluid.load_solver)
-            thread.shutdown(wait=False)
-        if not self._loaded.done():
-            return False
-        self._loaded.result()
-        return True
-
-
-def context(settings: Settings, catalog: Catalog, can_solve: Callable[[], bool] = lambda: True) -> Context:
-    """Return the context of the sweeps.
-
-    Args:
-        can_solve: returns False until plans can be solved.
-    """
+def context(settings: Settings, catalog: Catalog) -> Context:
+    """Return the context of the sweeps."""
     settings.use_themes()
     loop = settings.loop()
-    loop = replace(loop, allocating=replace(loop.allocating, can_solve=can_solve))
     return Context(catalog, loop, HostCatalog(catalog), Random(settings.seed), SchedulerState(loop.strategy))
 
 
@@ -99,7 +73,7 @@ def control(
         ending: set when the process should end.
         own: functions by name: `write`, and also `plan` and `fill_seen` if these run as sweeps.
     """
-    scheduling = context(settings, catalog, SolverLoad().is_done)
+    scheduling = context(settings, catalog)
     tools = delivery_tools(settings)
 
     def goes_on() -> bool:

@@ -31,7 +31,7 @@ class PermitWorth:
 
 def permit_worths(tx: Transaction) -> Mapping[tuple[str, str], PermitWorth]:
     """Return the worth for every (site, node). A pair without attempts is estimated from its site and its node."""
-    from tasks.scheduling.posterior import posterior  # loading scipy takes half a second
+    from tasks.scheduling.posterior import posterior  # it brings numpy
 
     now_s = tx.now.timestamp()
     knowledge = _knowledge(tx)

@@ -125,7 +125,6 @@ class Reason(StrEnum):
 
     # A node was chosen, or another was, by strategy `feedback`.
     SITE_NEW = "site_new", "nothing is known of its site yet"
-    NO_PLAN_YET = "no_plan_yet", "fastest before the first plan"
     PLANNED = "planned", "planned here"
     SOONER_UNPLANNED = (
         "sooner_unplanned",

@@ -39,11 +39,6 @@ class Distances(Protocol):
         ...
 
 
-def can_always_solve() -> bool:
-    """Return True: the solver is loaded by whoever asks it first."""
-    return True
-
-
 @dataclass(frozen=True, slots=True)
 class AllocationSettings:
     """Parameters of allocation.
@@ -53,14 +48,12 @@ class AllocationSettings:
         distances: (`proximity`, and the distance prior of `feedback`) None: nothing was measured.
         floors: (`feedback`) attempts that make few pages of their requests end early; False: modification is off.
         run_times: (`balance`) curves of nodes by a trained network; of other nodes the means of their attempts count.
-        can_solve: (`feedback`) returns False while the solver loads. Then each node takes what it is best at.
     """
 
     nearest: int = 3
     distances: Distances | None = None
     floors: bool = True
     run_times: Mapping[str, Curve] = field(default_factory=dict)
-    can_solve: Callable[[], bool] = can_always_solve
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

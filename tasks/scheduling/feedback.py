@@ -198,8 +198,6 @@ class Feedback:
         score = self._planner.rate(group, name)
         is_planned = group.first.site in self._planner.plan.shares.get(name, ())
         if name == chosen:
-            if not self._planner.plan.is_solved:
-                return because(Reason.NO_PLAN_YET), score
             return because(Reason.PLANNED if is_planned else Reason.SOONER_UNPLANNED), score
         if not ready.can_take(group, name):
             return why_busy(ready, group, name), score

@@ -33,9 +33,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from highspy import Highs, HighsLp, HighsModelStatus
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
@@ -101,26 +101,6 @@ class Division:
     drain_s: float
     permit_worth: Array
     slot_worth: Array
-
-
-def load_solver() -> None:
-    """Load scipy, which solves plans and draws rates. It takes half a second to two seconds."""
-    import scipy.optimize
-    import scipy.sparse
-    import scipy.special  # noqa: F401
-
-
-def leave_undivided(demand: Demand) -> Division:
-    """Return a division without planned sites, for the time until the solver is loaded.
-
-    Its end is computed as if all nodes served one site after another, so that a node does not take work that others
-    complete sooner.
-    """
-    rates = (demand.rates * np.minimum(demand.slots, demand.alone)).sum(axis=1)
-    served = rates > 0
-    drain_s = float((demand.pages[served] / rates[served]).sum())
-    no_prices = np.zeros(len(demand.hosts))
-    return Division(np.zeros(demand.rates.shape), drain_s, no_prices, np.zeros(demand.slots.size))
 
 
 def divide(demand: Demand) -> Division:
@@ -232,7 +212,7 @@ class _Program:
 
 @dataclass(frozen=True, slots=True)
 class _Entries:
-    """Entries of a sparse matrix with a number of rows. (Stacking scipy's matrices costs more than solving.)"""
+    """Entries of a sparse matrix with a number of rows."""
 
     row: Index
     column: Index
@@ -270,11 +250,21 @@ def _below(parts: list[_Entries]) -> _Entries:
 def _least(cost: Array, entries: _Entries, right: Array) -> tuple[Array, Array] | None:
     """Return the x >= 0 with entries @ x <= right that minimises cost @ x (HiGHS), and the decrease of this cost per
     unit of `right`; `None` if there is no x."""
-    from scipy.optimize import linprog  # loading it takes a second, and only planning needs it
-    from scipy.sparse import csc_array
-
-    matrix: Any = csc_array((entries.value, (entries.row, entries.column)), (entries.rows, cost.size))
-    found = linprog(cost, A_ub=matrix, b_ub=right, method="highs")
-    if found.x is None:
+    order = np.lexsort((entries.row, entries.column))
+    ends = np.cumsum(np.bincount(entries.column, minlength=cost.size))
+    program = HighsLp()
+    program.num_col_, program.num_row_ = cost.size, right.size
+    program.col_cost_ = cost
+    program.col_lower_, program.col_upper_ = np.zeros(cost.size), np.full(cost.size, np.inf)
+    program.row_lower_, program.row_upper_ = np.full(right.size, -np.inf), right
+    program.a_matrix_.start_ = np.concatenate([[0], ends])
+    program.a_matrix_.index_ = entries.row[order]
+    program.a_matrix_.value_ = entries.value[order]
+    solver = Highs()  # type: ignore[no-untyped-call]
+    solver.setOptionValue("output_flag", False)
+    solver.passModel(program)
+    solver.run()
+    if solver.getModelStatus() != HighsModelStatus.kOptimal:
         return None
-    return np.asarray(found.x, np.float64), -np.asarray(found.ineqlin.marginals, np.float64)
+    found = solver.getSolution()
+    return np.asarray(found.col_value, np.float64), -np.asarray(found.row_dual, np.float64)

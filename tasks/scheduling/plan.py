@@ -19,7 +19,7 @@ class Plan:
 
     Attributes:
         made_at_s: time at which it was made.
-        lasts_s: seconds until the next plan; 0 if it was not solved, so that each decision looks for the solver again.
+        lasts_s: seconds until the next plan.
         version: version of the ready queue that it was made for.
         sites, nodes: places of the names on the two axes of the arrays below.
         belief: values drawn from the posteriors.
@@ -55,11 +55,6 @@ class Plan:
     tried: float
     permit_worth: Array
     slot_worth: Array
-
-    @property
-    def is_solved(self) -> bool:
-        """Return False if the solver was not loaded: then no node has planned sites."""
-        return self.lasts_s > 0
 
     def includes(self, site: str, node: str) -> bool:
         """Return True if the plan knows both names."""

@@ -2,8 +2,7 @@
 
 A plan rests on rates drawn from the posteriors of all pairs (`tasks.scheduling.posterior`) and divides the slots of all
 nodes over the sites (`tasks.scheduling.fluid`). It is made every `REPLAN_S`, when sites, nodes or refusals change,
-and when there are many new results. While the solver loads, there is no division, and each node takes the work that
-it is best at.
+and when there are many new results.
 """
 
 from __future__ import annotations
@@ -137,7 +136,7 @@ class Planner:
         return now_s - self.plan.made_at_s >= _OUTDATED_S
 
     def replan(self, ready: ReadyQueue, knowledge: Knowledge, now_s: float, rng: Random) -> None:
-        """Draw the rates of all pairs and plan the waiting work. While the solver loads, only draw."""
+        """Draw the rates of all pairs and plan the waiting work."""
         work, nodes = _work(ready), list(ready.nodes)
         sites = list(work)
         examples = [ready.sites[site] for site in sites]
@@ -149,11 +148,7 @@ class Planner:
         pairs = len(sites) * len(nodes)
         once_s = pairs * _attempt_s(knowledge, now_s) / max(1.0, slots.sum())
         memory_s = _ROUNDS * once_s * min(1.0, pairs / _PAIRS_TO_EXPLORE)
-        can_solve = self._settings.can_solve()
-        if can_solve:
-            belief = believed.draw(self._sampled.scores(now_s, sites, nodes, memory_s, rng))
-        else:
-            belief = believed.draw_anew(np.random.default_rng(rng.getrandbits(64)))
+        belief = believed.draw(self._sampled.scores(now_s, sites, nodes, memory_s, rng))
         allowed = eligibility.eligible_for_sites(examples, ready.nodes, ready.hosts) & (slots > 0)
         belief = _without_hopeless(belief, allowed)
         typical = np.array([min(TYPICAL_PAGES, one.left / one.subtasks) for one in work.values()])
@@ -165,7 +160,7 @@ class Planner:
         alone = np.minimum(alone, self._backoff.shares(examples, nodes, now_s))
         pages = np.array([float(one.left) for one in work.values()])
         demand = fluid.Demand(rates=rates, pages=pages, slots=slots, asks=asks, hosts=hosts, alone=alone)
-        division = fluid.divide(demand) if can_solve else fluid.leave_undivided(demand)
+        division = fluid.divide(demand)
         permit_worth = np.zeros(len(sites))
         for (places, _), worth in zip(hosts, division.permit_worth, strict=True):
             permit_worth[places] = np.maximum(permit_worth[places], worth)
@@ -175,7 +170,7 @@ class Planner:
         self._forget()
         self._plan = Plan(
             made_at_s=now_s,
-            lasts_s=lasts_s if can_solve else 0.0,
+            lasts_s=lasts_s,
             version=ready.version,
             sites={name: place for place, name in enumerate(sites)},
             nodes={name: place for place, name in enumerate(nodes)},
@@ -265,8 +260,8 @@ class Planner:
         return float((plan.rates[row, able] * plan.requesting[row, able]).max(initial=0.0))
 
     def prices(self, site: str, node: str) -> Prices | None:
-        """Return the worth of a permit and of a slot at the pair; `None` if no solved plan includes it."""
-        if not self.includes(site, node) or not self.plan.is_solved:
+        """Return the worth of a permit and of a slot at the pair; `None` if no plan includes it."""
+        if not self.includes(site, node):
             return None
         plan = self.plan
         row, column, of = plan.sites[site], plan.nodes[node], plan.believed

@@ -32,6 +32,7 @@ All pairs are computed together, as arrays of (sites, nodes).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -146,21 +147,12 @@ class Posterior(NamedTuple):
         Args:
             scores: standard normal numbers; array of (3, sites, nodes).
         """
-        from scipy.special import betaincinv, digamma, ndtr, zeta
-
-        page, bad, slow = ndtr(scores[0]), ndtr(scores[1]), scores[2] * np.sqrt(zeta(2.0, self.seconds_shape))
+        mean, variance = _log_gamma_moments(self.seconds_shape)
+        seconds = self.seconds_total * np.exp(scores[2] * np.sqrt(variance) - mean)
         return self._belief(
-            np.asarray(betaincinv(self.page_a, self.page_b, page), np.float64),
-            np.asarray(betaincinv(self.bad_a, self.bad_b, bad), np.float64),
-            np.maximum(self.seconds_total * np.exp(slow - digamma(self.seconds_shape)), 1e-9),
-        )
-
-    def draw_anew(self, chance: np.random.Generator) -> Belief:
-        """Return values drawn independently of earlier draws, which needs no scipy."""
-        return self._belief(
-            chance.beta(self.page_a, self.page_b),
-            chance.beta(self.bad_a, self.bad_b),
-            self.seconds_total / chance.gamma(self.seconds_shape),
+            beta_quantile(self.page_a, self.page_b, scores[0]),
+            beta_quantile(self.bad_a, self.bad_b, scores[1]),
+            np.maximum(seconds, 1e-9),
         )
 
     def _belief(self, page_chance: Array, bad: Array, seconds: Array) -> Belief:
@@ -172,6 +164,64 @@ class Posterior(NamedTuple):
             overhead_s=self.overhead_s,
             recall_after_s=self.recall_after_s,
         )
+
+
+def beta_quantile(a: Array, b: Array, score: Array) -> Array:
+    """Return the quantiles of Beta(a, b) at standard scores, within 0.006 for a and b from 0.05 to 1000.
+
+    The density of the log-odds is integrated by Simpson's rule, over cells up to where it is negligible, and taken as
+    exponential within a cell. (scipy has an exact quantile; loading it takes 0.6 s and 27 MB.)
+
+    Args:
+        a, b: positive parameters; arrays.
+        score: standard normal numbers; array that broadcasts with a and b to the shape of the result.
+    """
+    every = np.broadcast_arrays(a, b, 0.5 + 0.5 * _erf(score / math.sqrt(2.0)))
+    flat = [values.reshape(-1, 1) for values in every]
+    parts = [
+        _beta_quantile(*(values[at : at + _AT_ONCE] for values in flat))
+        for at in range(0, max(1, flat[0].size), _AT_ONCE)
+    ]
+    return np.concatenate(parts).reshape(every[0].shape)
+
+
+def _beta_quantile(a: Array, b: Array, chance: Array) -> Array:
+    """Return the quantiles of Beta(a, b) at chances from 0 to 1; arrays of (pairs, 1)."""
+    # On each side of its peak, the density first falls as that of a normal or Gumbel distribution, then exponentially.
+    steps = np.linspace(-1.0, 1.0, 2 * _CELLS + 1)
+    near, far = np.where(steps < 0, b, a), np.where(steps < 0, a, b)
+    span = np.minimum(4.0 * np.sqrt(1.0 / a + 1.0 / b), 2.0 + np.log1p(16.0 / near)) + 8.0 / far
+    odds = np.log(a / b) + steps * span
+    height = a * odds - (a + b) * np.logaddexp(0.0, odds)
+    height -= height[:, _CELLS, None]
+    density = np.exp(height)
+    odds, height, ends = odds[:, ::2], height[:, ::2], density[:, ::2]
+    length = np.diff(odds)
+    mass = length * (ends[:, :-1] + 4.0 * density[:, 1::2] + ends[:, 1:]) / 6.0
+    below = np.cumsum(mass, axis=1)
+    wanted = chance * below[:, -1:]
+    cell = np.minimum((below < wanted).sum(axis=1, keepdims=True), _CELLS - 1)
+    share = 1.0 - (np.take_along_axis(below, cell, 1) - wanted) / np.take_along_axis(mass, cell, 1)
+    rise = np.take_along_axis(np.diff(height), cell, 1)
+    rise = np.where(np.abs(rise) < 1e-6, 1e-6, rise)
+    moved = np.log1p(share * np.expm1(rise)) / rise
+    found = np.take_along_axis(odds, cell, 1) + moved * np.take_along_axis(length, cell, 1)
+    return np.asarray(np.exp(-np.logaddexp(0.0, -found)), np.float64)
+
+
+_CELLS = 24
+_AT_ONCE = 4096
+_erf = np.vectorize(math.erf, otypes=[np.float64])
+
+
+def _log_gamma_moments(shape: Array) -> tuple[Array, Array]:
+    """Return the mean and the variance of the logarithm of a Gamma: psi(k) and psi'(k).
+
+    The asymptotic series is within 2e-6 for shapes of at least `PRIOR_PAGES`, which the posteriors have.
+    """
+    mean = np.log(shape) - 1.0 / (2.0 * shape) - 1.0 / (12.0 * shape**2) + 1.0 / (120.0 * shape**4)
+    variance = 1.0 / shape + 1.0 / (2.0 * shape**2) + 1.0 / (6.0 * shape**3) - 1.0 / (30.0 * shape**5)
+    return mean, variance
 
 
 class _Level(NamedTuple):

@@ -62,7 +62,7 @@ def test_a_cluster_is_refused_its_folder_before_anything_is_imported(tmp_path):
     assert modules & (_SLOW | {"jieba", "numpy", "pydantic", "sqlalchemy"}) == set()
 
 
-_STRATEGIES = {"apscheduler", "numpy", "scipy", "tasks.scheduling.planner", "tasks.scheduling.feedback"}
+_STRATEGIES = {"apscheduler", "highspy", "numpy", "tasks.scheduling.planner", "tasks.scheduling.feedback"}
 _PEOPLE = {"app.reports", "app.sending.delivery", "app.files.exporting", "tasks.store.queries", "rich"}
 _TERMINAL = {"prompt_toolkit", "click_repl", "pygments"}
 _ELSEWHERE = {"alembic", "bs4", "cryptography.fernet", "fastapi", "jieba", "lxml", "openpyxl", "pyarrow"} | {

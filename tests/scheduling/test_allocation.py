@@ -15,10 +15,7 @@ from tasks.scheduling.ready_queue import ReadyQueue
 from tasks.scheduling.statistics import Knowledge
 
 BOTH = frozenset({"meta", "microblog"})
-UNSOLVED = "feedback, while its solver loads"
-every_strategy = pytest.mark.parametrize("strategy", ["feedback", UNSOLVED, "random"])
-every_filling_strategy = pytest.mark.parametrize("strategy", ["feedback", "random"])
-"""Without a plan `feedback` may leave a slot empty for the second that its solver takes."""
+every_strategy = pytest.mark.parametrize("strategy", ["feedback", "random"])
 
 
 def node(name, free=1, kinds=BOTH, slots=2):
@@ -68,9 +65,7 @@ class Round:
     """A ready queue, what is known, and a strategy with what it remembers."""
 
     def __init__(self, strategy, subtasks, nodes, hosts=(), stats=(), seed=0, ready=ReadyQueue):
-        self.is_loaded = strategy != UNSOLVED
-        settings = AllocationSettings(can_solve=lambda: self.is_loaded)
-        self.strategy = ALLOCATION[strategy.partition(",")[0]](settings)
+        self.strategy = ALLOCATION[strategy](AllocationSettings())
         self.ready = ready(nodes, {host.host: host for host in hosts})
         for one in subtasks:
             self.ready.put(one)
@@ -246,33 +241,6 @@ def test_a_node_that_only_fails_is_left_out_even_then():
     assert not decide("feedback", waiting, [node("n1", free=0), node("n2")], stats=stats).assignments
 
 
-def test_while_the_solver_loads_every_slot_is_filled_and_sites_are_spread():
-    waiting = [subtask(number, f"s{number % 20}") for number in range(200)]
-    nodes = [node(f"n{number}", free=4, slots=4) for number in range(4)]
-    given = decide(UNSOLVED, waiting, nodes).assignments
-    assert Counter(one.node for one in given) == dict.fromkeys(["n0", "n1", "n2", "n3"], 4)
-    assert len({one.subtask.site for one in given}) > 1
-    assert {one.prices for one in given} == {None}
-    assert all(one.candidates[0].because.reason is Reason.NO_PLAN_YET for one in given)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_while_the_solver_loads_the_last_subtask_waits_for_a_node_that_is_much_better(seed):
-    stats = [known("a", "n1", pages_per_s=2), known("a", "n2", pages_per_s=0.01)]
-    nodes = [node("n1", free=0), node("n2")]
-    assert not decide(UNSOLVED, [subtask(1)], nodes, stats=stats, seed=seed).assignments
-
-
-def test_the_first_decision_after_the_solver_is_loaded_makes_a_plan():
-    going = Round(UNSOLVED, [subtask(number, "ab"[number % 2]) for number in range(40)], [node("n1", 1)])
-    before = going.decide(0.0).assignments
-    going.is_loaded = True
-    going.ready.set_free("n1", 1)
-    after = going.decide(0.0).assignments
-    assert [one.prices is None for one in (*before, *after)] == [True, False]
-    assert after[0].candidates[0].because.reason is Reason.PLANNED
-
-
 def test_candidates_show_what_was_seen_and_why():
     stats = [known("a", "n1", pages_per_s=2), known("a", "n2", pages_per_s=0.5)]
     nodes = [
@@ -433,7 +401,7 @@ def test_a_thousand_waiting_on_ten_nodes_fill_every_slot():
         assert len(decide("feedback", work, nodes, (), stats, seed).assignments) == 40
 
 
-@every_filling_strategy
+@every_strategy
 def test_an_address_gets_no_more_attempts_than_use_up_what_it_may_ask(strategy):
     nodes = [node(name, 4, slots=4) for name in ("n1", "n2")]
     host = HostFacts(host="a.cn", room=9, address_limit=2, held={"n1": 1})
@@ -442,7 +410,7 @@ def test_an_address_gets_no_more_attempts_than_use_up_what_it_may_ask(strategy):
     assert set(why_waiting(decided).values()) == {"nodes ask there as often as their addresses may (n1, n2)"}
 
 
-@every_filling_strategy
+@every_strategy
 def test_a_node_probes_a_host_that_refused_it_with_one_attempt_at_a_time(strategy):
     nodes = [node(name, 4, slots=4) for name in ("n1", "n2")]
     waiting = [subtask(number, "a.cn", hosts=("engine.cn", "a.cn"), left=9) for number in range(8)]
@@ -491,7 +459,7 @@ def test_candidates_are_left_out_where_nobody_wants_an_explanation(strategy):
     assert [one.candidates for one in going.decide(explain=False).assignments] == [()]
 
 
-@every_filling_strategy
+@every_strategy
 def test_what_is_put_while_a_plan_is_in_force_is_given_too(strategy):
     """New sites, subtasks of a higher priority, and those with nothing left that is known of."""
     stats = [known("a", "n1"), known("a", "n2")]
