@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import pickle
 import re
 from string import Formatter
@@ -23,6 +24,8 @@ from research.catalogs import format_mo, format_po, list_untranslated, read_cata
 from splitter.errors import InputError
 from tasks.domain.errors import UnknownNode
 from tasks.domain.reasons import Reason, because
+
+APP = FOLDER.parent
 
 
 @pytest.mark.parametrize("code", LANGUAGES)
@@ -53,6 +56,24 @@ def test_every_text_has_a_chinese_translation() -> None:
     for text in read_templates():
         key = text if isinstance(text, str) else text[0]
         assert re.search(r"[\u4e00-\u9fff]", "".join(catalog[key].string)), text
+
+
+def test_what_is_said_to_people_is_translated_first() -> None:
+    told = [
+        (path, call.args[0])
+        for path in sorted(APP.rglob("*.py"))
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(call, ast.Call) and _name(call.func) in {"say", "_say"} and call.args
+    ]
+    assert len(told) > 30
+    untranslated = [
+        (path, ast.unparse(text)) for path, text in told if isinstance(text, ast.Constant | ast.JoinedStr)
+    ]
+    assert [one for one in untranslated if re.search(r"[a-z]+ [a-z]+", one[1])] == []
+
+
+def _name(called: ast.expr) -> str:
+    return called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
 
 
 def test_values_are_translated_if_they_are_reasons_or_errors() -> None:

@@ -19,7 +19,7 @@ from app.run.setting_values import lab_address, sqlite_file
 from app.run.settings import load_settings, misspelt
 from app.run.version import DEFAULT_DATA, DEFAULT_DATABASE
 from app.views.moments import use_zone
-from app.views.words import describe
+from app.views.words import describe, translate
 from splitter.catalog.names import BUILTIN, Group
 from splitter.errors import InputError, Message, ReviewloopError
 from tasks.domain.errors import StoreFailed
@@ -171,7 +171,7 @@ def _find_store(settings: Settings) -> Iterator[Settings]:
     path, folder = sqlite_file(settings.database_url), find_folder_of_up(settings)
     if path is not None and path.is_file():
         if folder is not None:
-            say(f"`reviewloop up` left another store here: --db {folder}", "dim")
+            say(translate("`reviewloop up` left another store here: --db {folder}", folder=folder), "dim")
         yield settings
         return
     if folder is None:
@@ -291,11 +291,11 @@ def check_known(catalog: Catalog, sites: Iterable[str]) -> None:
 def warn_without_contact(settings: Settings) -> None:
     """Warn if the real web is crawled and the User-Agent has no contact."""
     if settings.lab is None and not settings.contact:
-        say(
+        said = translate(
             "No contact is given: set REVIEWLOOP_CONTACT to an address or page where sites can reach you "
-            "(docs/legal.md).",
-            "yellow",
+            "(docs/legal.md)."
         )
+        say(said, "yellow")
 
 
 def person() -> str:
@@ -324,7 +324,11 @@ def settings_of(db: str | None = None, sites: str | None = None, **options: Any)
         "log_level": "info" if before.get("verbose") else None,
     }
     for name, meant in misspelt().items():
-        say(f"{name} is no setting{f': {meant} is' if meant else ''}", "yellow")
+        said = translate("{name} is no setting", name=name)
+        say(
+            translate("{problem}; did you mean {near}?", problem=said, near=meant) if meant else said,
+            "yellow",
+        )
     settings = load_settings(database_url=db or None, sites=sites, **options)
     use_zone(settings.timezone)
     return settings

@@ -85,6 +85,22 @@ def test_what_never_comes_up_ends_the_cluster_with_its_last_words(tmp_path, watc
         restart()
 
 
+def test_the_rest_goes_on_without_a_program_that_is_not_needed(tmp_path, watch, told):
+    supervisor, clock = watch
+    supervisor.start(program(tmp_path, "print('port taken'); raise SystemExit(2)", needed=False))
+    for _ in range(5):
+        dead(supervisor)
+        supervisor.check()
+        clock[0] += 4.0
+        supervisor.check()
+    assert "port taken\nEverything else goes on without it." in told[-1]
+    clock[0] += 3600.0
+    supervisor.check()
+    assert len(told) == 5
+    assert supervisor.pid("it") is None
+    supervisor.stop(["it"])
+
+
 def test_a_program_without_its_servers_is_started_again_however_often_it_ends(tmp_path, watch, told, servers):
     supervisor, clock = watch
     servers[0] = False

@@ -50,6 +50,7 @@ class Program:
         pulse: file of its pulse (`app.run.cluster.pulse`), if it has one.
         silent_s: seconds without a beat of its pulse after which it counts as blocked.
         forked: True if the command is `python -m MODULE ARGUMENT...`, so that it may be forked on Linux.
+        needed: False if the cluster does its work without it.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Program:
     pulse: Path | None = None
     silent_s: float = 60.0
     forked: bool = False
+    needed: bool = True
 
 
 class Fork:
@@ -218,7 +220,8 @@ def node_program(row: Node, settings: Settings, log: Path) -> Program:
 def web_program(settings: Settings, log: Path, port: int) -> Program:
     """Return the dashboard, which only this machine reaches."""
     command = [sys.executable, "-m", "app", "web", "--port", str(port)]
-    return Program(name="web", command=command, log=log, environment=as_environment(settings), stop_s=5.0)
+    environment = as_environment(settings)
+    return Program(name="web", command=command, log=log, environment=environment, stop_s=5.0, needed=False)
 
 
 def _worker(name: str, queue: str, slots: int, settings: Settings, log: Path, silent_s: float) -> Program:

@@ -27,6 +27,7 @@ from redis.exceptions import RedisError
 
 from app.run.cluster.processes import Program, account, last_lines, start, stop
 from app.run.open_store import hold
+from app.views.words import translate
 from splitter.errors import InputError, Message, ReviewloopError
 from tasks.domain.errors import StoreFailed
 from tasks.store.sql.database import Store
@@ -144,7 +145,10 @@ class PostgresServer:
             if not mode & stat.S_IXOTH:
                 folder.chmod(mode | stat.S_IXOTH)
                 self._say(
-                    f"made {folder} searchable (chmod o+x), so that PostgreSQL's account gets to its files"
+                    translate(
+                        "made {folder} searchable (chmod o+x), so that PostgreSQL's account gets to its files",
+                        folder=folder,
+                    )
                 )
 
     def _run(self, program: str, *arguments: str) -> None:
@@ -330,7 +334,12 @@ def _start_server(stack: contextlib.ExitStack, folder: Path, say: Callable[[str]
     server = PostgresServer(folder / POSTGRES, logs / "postgres.log", say)
     stack.callback(server.clean_up)
     server.prepare()
-    say(f"Reads what `reviewloop up` left in {folder}: its PostgreSQL runs as long as this command does.")
+    say(
+        translate(
+            "Reads what `reviewloop up` left in {folder}: its PostgreSQL runs as long as this command does.",
+            folder=folder,
+        )
+    )
     process = start(server.program)
     stack.callback(stop, [(server.program, process)])
     server.wait(lambda: process.poll() is None)

@@ -23,6 +23,7 @@ from app.run.open_store import check_cluster, hold_folder, refuse_wrong_login, s
 from app.run.process import Until
 from app.run.setting_fields import Settings
 from app.run.version import DEFAULT_DATABASE
+from app.views.words import describe, translate
 from splitter.errors import ReviewloopError
 from tasks.domain.backoff import backoff_s
 from tasks.domain.errors import StoreFailed, StoreUnavailable
@@ -60,7 +61,7 @@ class _Child:
         failures: number of early ends while the servers answered, so that the program itself is at fault.
         killed: True if the supervisor killed the process.
         stopped_at: time at which the process was first seen stopped; `None` while it runs.
-        again_at: time of the next start; `None` while it runs.
+        again_at: time of the next start, infinite if there is none; `None` while it runs.
     """
 
     program: Program
@@ -110,7 +111,7 @@ class Supervisor:
             now = self._clock()
             child.stopped_at = now if child.stopped_at is None else child.stopped_at
             if now - child.stopped_at > _STOPPED_S:
-                self._say(f"{child.program.name} is stopped: it is killed")
+                self._say(translate("{name} is stopped: it is killed", name=child.program.name))
                 child.process.kill()
                 child.killed = True
 
@@ -118,7 +119,7 @@ class Supervisor:
         """Kill silent programs. Restart programs that have ended, after a growing delay.
 
         Raises:
-            ClusterFailed: a program ended too often.
+            ClusterFailed: a program that is needed ended too often.
         """
         for child in self._children.values():
             self._kill_silent(child)
@@ -144,7 +145,11 @@ class Supervisor:
             self._away_at = self._clock()
         elif beat.kill():
             child.killed = True
-            self._say(f"{child.program.name} is silent for {silent_s:.0f} s and was killed")
+            self._say(
+                translate(
+                    "{name} is silent for {s:.0f} s and was killed", name=child.program.name, s=silent_s
+                )
+            )
 
     def _plan_restart(self, child: _Child) -> None:
         now, program = self._clock(), child.program
@@ -153,25 +158,43 @@ class Supervisor:
         else:
             child.failures += self._servers_answer()
         child.early_ends += 1
-        status = f"{program.name} ended with {_describe(child.process.returncode or 0)}"
+        status = _describe(child.process.returncode or 0)
         if child.failures >= _GIVE_UP_AFTER:
-            raise ClusterFailed(
+            failed = ClusterFailed(
                 "{name} ended with {status}, {n} times in a row; its log {log} ends:\n{end}",
                 name=program.name,
-                status=_describe(child.process.returncode or 0),
+                status=status,
                 n=child.failures,
                 log=program.log,
                 end=last_lines(program.log),
             )
+            if program.needed:
+                raise failed
+            self._say("\n".join((describe(failed), translate("Everything else goes on without it."))))
+            child.again_at = inf
+            return
         delay_s = backoff_s(_BACKOFF_S, child.early_ends, _BACKOFF_MOST_S)
         child.again_at = now + delay_s
-        self._say(f"{status}; started again in {delay_s:g} s (log: {program.log})")
+        self._say(
+            translate(
+                "{name} ended with {status}; started again in {delay_s:g} s (log: {log})",
+                name=program.name,
+                status=status,
+                delay_s=delay_s,
+                log=program.log,
+            )
+        )
 
     def stop(self, names: Sequence[str]) -> None:
         """Ask programs to end at the same time, and don't restart them. Kill those that don't end."""
         running = [self._children.pop(name) for name in names if name in self._children]
         for name in processes.stop([(child.program, child.process) for child in running]):
-            self._say(f"{name} did not end in time and was killed: what it held is taken back by its lease")
+            self._say(
+                translate(
+                    "{name} did not end in time and was killed: what it held is taken back by its lease",
+                    name=name,
+                )
+            )
 
 
 class Cluster:
@@ -235,7 +258,7 @@ class Cluster:
             others: programs that run and end with the workers.
 
         Raises:
-            ClusterFailed: a program ends again and again.
+            ClusterFailed: a program that is needed ends again and again.
         """
         with store.begin() as tx:
             set_addresses(tx, nodes)
@@ -328,4 +351,4 @@ class Cluster:
 
 
 def _describe(status: int) -> str:
-    return f"status {status}" if status >= 0 else signal.Signals(-status).name
+    return translate("status {n}", n=status) if status >= 0 else signal.Signals(-status).name
