@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from splitter.candidates import least_score, odds_of, scores_of
 from splitter.errors import Message
-from splitter.keywords import MAX_KEYWORDS, Choice, choose
+from splitter.keywords import MAX_KEYWORDS, KeywordChoice, choose
 from splitter.lexicon import Role, lexicon, roles
 from splitter.normalize import amounts_in, asides_in, normalize
 from splitter.word_weight import Identity, identity_of
@@ -64,7 +64,7 @@ def explain(name: str) -> list[WordChoice]:
     ]
 
 
-def _outcome(made: Choice, written: str, word: str, scores: dict[str, float]) -> tuple[bool, Message]:
+def _outcome(made: KeywordChoice, written: str, word: str, scores: dict[str, float]) -> tuple[bool, Message]:
     """Return whether a word is a keyword, and why it is or is not."""
     spelled = lexicon().same.get(word, word)
     queries = [[keyword.casefold() for keyword in query] for query in made.queries]

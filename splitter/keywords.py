@@ -49,7 +49,7 @@ _FEW = 3  # a name of at most this many words was chosen by a person: all of the
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class KeywordChoice:
     """The keywords of a name, and what decided about each of its words (`splitter.explain` shows it).
 
     Attributes:
@@ -96,7 +96,7 @@ def keyword_sets_of(name: str) -> tuple[tuple[str, ...], ...]:
     return choose(name).queries
 
 
-def choose(name: str) -> Choice:
+def choose(name: str) -> KeywordChoice:
     """Choose the keywords of a name.
 
     Raises:
@@ -141,7 +141,7 @@ def _overridden(name: str, override: Sequence[str]) -> tuple[str, ...]:
     return tuple(words.values())
 
 
-def _choose(text: str) -> Choice:
+def _choose(text: str) -> KeywordChoice:
     cut = cut_words(text)
     words = drop_forms(drop_companies(cut))
     ruled = [(words[place], rank) for place, rank in candidates(words).items() if rank is not None]
@@ -151,7 +151,7 @@ def _choose(text: str) -> Choice:
     kinds = product_words(words, odds) & found.keys()
     every = _add_brands(found, text)
     queries = _by_goods(every, kinds)
-    return Choice(text, cut, words, at_its_word, (*queries, *_add_second(found, every, queries[:1])))
+    return KeywordChoice(text, cut, words, at_its_word, (*queries, *_add_second(found, every, queries[:1])))
 
 
 def _likely(words: Sequence[str], odds: Mapping[int, Odds]) -> list[tuple[str, float]]:

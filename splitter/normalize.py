@@ -90,7 +90,7 @@ def split_words(text: str) -> tuple[str, ...]:
     return split_list(text) if _SEPARATORS.search(text) else tuple(text.split())
 
 
-class _Kept(dict[int, int | str]):
+class _GrowingTable(dict[int, int | str]):
     """A table for `str.translate`, filled as characters come.
 
     Whole pages are normalized, and a call of Python a character would be most of the cost of a crawl.
@@ -111,7 +111,7 @@ class _Kept(dict[int, int | str]):
 _REMEMBERED = 0x20000
 """Characters below are remembered: bounds the memory that pages of rare characters can take."""
 
-_KEPT = _Kept()
+_KEPT = _GrowingTable()
 
 
 def _may_be_traditional(text: str) -> bool:

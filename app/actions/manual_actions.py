@@ -56,7 +56,7 @@ def abandon(why: str) -> Action:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RefusedSubtask:
     """A subtask that refuses an action, with the reason."""
 
     subtask: int
@@ -68,7 +68,7 @@ class Outcome:
     """The outcome of an action: the numbers of the subtasks that were changed, and those that refused it."""
 
     done: list[int]
-    refused: list[Refusal]
+    refused: list[RefusedSubtask]
 
 
 def act_on_each(
@@ -86,7 +86,7 @@ def act_on_each(
                 action.act(tx, number)
                 outcome.done.append(number)
             except (TaskError, InputError) as error:
-                outcome.refused.append(Refusal(number, error.message))
+                outcome.refused.append(RefusedSubtask(number, error.message))
         if dry_run:
             raise _TakeBack
         if outcome.done:

@@ -15,7 +15,7 @@ from app.files.visible_text import strip_unseen
 from app.importing.cell_words import NotUnderstood, is_nothing
 from app.importing.ignored_cells import IgnoredCells
 from app.importing.review_columns import FieldColumns
-from app.importing.review_files import Record
+from app.importing.review_files import ImportedLine
 from app.importing.review_values import read_day, read_rating
 from splitter.catalog.model import Site
 from splitter.category import guess_category
@@ -62,7 +62,7 @@ class RefusedReview:
 T = TypeVar("T")
 
 
-class _Refused(Exception):
+class _RefusedField(Exception):
     """Refuses a record. The arguments are the field and the reason."""
 
 
@@ -169,23 +169,23 @@ class ReviewChecks:
         self._now = now.astimezone(CHINA)
         self.ignored = IgnoredCells()
 
-    def make_review(self, record: Record) -> ImportedReview | RefusedReview:
+    def make_review(self, record: ImportedLine) -> ImportedReview | RefusedReview:
         """Return the review of a record, or the record as refused. Only its text and its product can refuse it."""
         try:
             return self._review(record)
-        except _Refused as refused:
+        except _RefusedField as refused:
             field, why = refused.args
             return RefusedReview(record.line, field, why)
 
-    def _review(self, record: Record) -> ImportedReview:
+    def _review(self, record: ImportedLine) -> ImportedReview:
         cells = _Cells(self._columns, record, self.ignored)
         body = cells.get_required("body")
         if not body:
-            raise _Refused("body", Message("is empty"))
+            raise _RefusedField("body", Message("is empty"))
         try:
             product, written = self._names.find(cells.get_required("product"))
         except InputError as error:
-            raise _Refused("product", error.message) from None
+            raise _RefusedField("product", error.message) from None
         url, site_of_url = cells.value("url", self._address, ("", ""))
         site = cells.value("site", _site, "") or site_of_url or NO_SITE
         date = cells.value("date", self._date, None)
@@ -207,7 +207,7 @@ class ReviewChecks:
             variant=cells.value("variant", str, ""),
         )
         if reason := reject_reason(review, main_text=False):
-            raise _Refused("body", Message("is no review: {reason}", reason=Message(reason)))
+            raise _RefusedField("body", Message("is no review: {reason}", reason=Message(reason)))
         group = self._sites[site].group if site in self._sites else None
         (judged,) = add_judgements([review._replace(author=by)], group, self._category(product))
         review = judged._replace(author=author)
@@ -248,18 +248,18 @@ class _Cells:
         ignored: gets the cells that are not understood.
     """
 
-    def __init__(self, columns: FieldColumns, record: Record, ignored: IgnoredCells) -> None:
+    def __init__(self, columns: FieldColumns, record: ImportedLine, ignored: IgnoredCells) -> None:
         self._columns = columns
         self._record = record
         self._ignored = ignored
         self._left_out: list[str] = []
 
     def get_required(self, name: str) -> str:
-        """Return a field that the record must have. Raises `_Refused` if it is wrong."""
+        """Return a field that the record must have. Raises `_RefusedField` if it is wrong."""
         try:
             return self._text(name)
         except InputError as error:
-            raise _Refused(name, error.message) from None
+            raise _RefusedField(name, error.message) from None
 
     def value(self, name: str, reader: Callable[[str], T], empty: T) -> T:
         """Return an optional field, or `empty`. A cell that is not understood is counted and gives `empty`."""

@@ -29,7 +29,7 @@ _RIGHT = Message(
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class ImportedLine:
     """A line with its cells by column. Cells have no surrounding blanks, and empty ones are left out."""
 
     line: int
@@ -47,7 +47,7 @@ class ReviewFile:
     """
 
     columns: tuple[str, ...]
-    records: Iterator[Record | BadRow]
+    records: Iterator[ImportedLine | BadRow]
     found: FoundTable | None = None
 
 
@@ -80,7 +80,7 @@ def open_review_file(
         return _table(file, origin, choice, columns)
     keys: dict[str, None] = {}
     for one in islice(_objects(file, origin), _LOOKED_AT):
-        if isinstance(one, Record):
+        if isinstance(one, ImportedLine):
             keys |= dict.fromkeys(one.cells)
     if not keys:
         raise InputError("{origin}: no line of it is a JSON object with a value", origin=origin)
@@ -109,18 +109,18 @@ def _check_texts(found: FoundTable, origin: str) -> None:
         refuse_other_text(lines, origin, _RIGHT, prose=False)
 
 
-def _rows(found: FoundTable) -> Iterator[Record | BadRow]:
+def _rows(found: FoundTable) -> Iterator[ImportedLine | BadRow]:
     places = {column_key(found.names, place): place for place in range(len(found.names))}
     for row in found.rows():
         if isinstance(row, BadRow):
             yield row
         else:
-            yield Record(
+            yield ImportedLine(
                 row.line, {name: cell for name, place in places.items() if (cell := row.cell(place))}
             )
 
 
-def _objects(file: BinaryIO, origin: str) -> Iterator[Record | BadRow]:
+def _objects(file: BinaryIO, origin: str) -> Iterator[ImportedLine | BadRow]:
     encoding = encoding_of(file, origin)
     with open_text(file, encoding) as text:
         for number, line, too_long in read_lines(text):
@@ -130,7 +130,7 @@ def _objects(file: BinaryIO, origin: str) -> Iterator[Record | BadRow]:
                 yield _record(number, line)
 
 
-def _record(number: int, line: str) -> Record | BadRow:
+def _record(number: int, line: str) -> ImportedLine | BadRow:
     try:
         value = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -140,7 +140,7 @@ def _record(number: int, line: str) -> Record | BadRow:
         return BadRow(number, Message("is no JSON object: {problem}", problem=problem))
     if not isinstance(value, dict):
         return BadRow(number, Message("is no JSON object"))
-    return Record(number, dict(_flat(value, "", _DEEPEST)))
+    return ImportedLine(number, dict(_flat(value, "", _DEEPEST)))
 
 
 def _flat(value: Mapping[str, Any], before: str, deep: int) -> Iterator[tuple[str, str]]:

@@ -11,7 +11,7 @@ from app.actions.product_actions import record_added
 from app.actions.review_actions import begin_import
 from app.files.table_files import BadRow
 from app.importing.review_checks import ProductNames, RefusedReview, ReviewChecks
-from app.importing.review_files import Record
+from app.importing.review_files import ImportedLine
 from tasks.store.content import counted_reviews, imported_products, imports, numbered_imports, products
 from tasks.store.content.imports import ImportedReview
 from tasks.store.sql.database import Store
@@ -48,7 +48,7 @@ class Imported:
 
 
 def import_reviews(
-    records: Iterator[Record | BadRow],
+    records: Iterator[ImportedLine | BadRow],
     checks: ReviewChecks,
     save: Callable[[Sequence[ImportedReview]], Sequence[bool]],
     progress: Callable[[int], None],

@@ -13,7 +13,7 @@ from tasks.store.sql.transaction import Transaction
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Selection:
     """A person's choice of a period, and of one site or theme; empty for all."""
 
     period: Period
@@ -43,7 +43,7 @@ class ChosenCounts:
         reviews, themes: counts in the period, at the chosen site and about the chosen theme.
     """
 
-    choice: Choice
+    choice: Selection
     every: AllCounts
     reviews: Sequence[ReviewWeek]
     themes: Sequence[ThemeWeek]
@@ -58,7 +58,7 @@ def load_all(tx: Transaction, product_ids: Sequence[int], period: Period, today:
     )
 
 
-def load_counts(tx: Transaction, product_ids: Sequence[int], choice: Choice, today: date) -> ChosenCounts:
+def load_counts(tx: Transaction, product_ids: Sequence[int], choice: Selection, today: date) -> ChosenCounts:
     """Load the counts of products."""
     every = load_all(tx, product_ids, Period(), today)
     reviews, themes = every.reviews, every.themes
@@ -68,11 +68,11 @@ def load_counts(tx: Transaction, product_ids: Sequence[int], choice: Choice, tod
     return ChosenCounts(choice, every, choose_reviews(reviews, choice), choose_themes(themes, choice))
 
 
-def choose_reviews(weeks: Sequence[ReviewWeek], choice: Choice) -> Sequence[ReviewWeek]:
+def choose_reviews(weeks: Sequence[ReviewWeek], choice: Selection) -> Sequence[ReviewWeek]:
     """Return the counts at the chosen site."""
     return [one for one in weeks if one.site == choice.site] if choice.site else weeks
 
 
-def choose_themes(weeks: Sequence[ThemeWeek], choice: Choice) -> Sequence[ThemeWeek]:
+def choose_themes(weeks: Sequence[ThemeWeek], choice: Selection) -> Sequence[ThemeWeek]:
     """Return the counts about the chosen theme at the chosen site."""
     return [one for one in weeks if choice.site in ("", one.site) and choice.theme in ("", one.theme)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import NamedTuple
 
-from app.insight.counts import Choice, ChosenCounts, choose_reviews, choose_themes, load_counts
+from app.insight.counts import ChosenCounts, Selection, choose_reviews, choose_themes, load_counts
 from app.insight.delays import estimate_incomplete_days
 from app.insight.periods import find_period_before
 from app.insight.rows import ThemeRow, ThemesView
@@ -152,7 +152,7 @@ class ComplaintsView:
 
 
 def read_product(
-    tx: Transaction, product: tuple[int, str], choice: Choice, today: date, groups: Groups
+    tx: Transaction, product: tuple[int, str], choice: Selection, today: date, groups: Groups
 ) -> ComplaintsView:
     """Return the complaints about a product.
 

@@ -9,7 +9,7 @@ from datetime import date, datetime, timedelta
 from itertools import islice
 from typing import Any
 
-from app.insight.counts import Choice, ChosenCounts, choose_themes, load_counts
+from app.insight.counts import ChosenCounts, Selection, choose_themes, load_counts
 from app.insight.quotes import list_different, widen_quote
 from app.insight.rows import TREND_WEEKS, QuoteRow, Rise, RiseRow, RisesView, ThemeRow, ThemeState, ThemesView
 from app.insight.sites import find_sites_with_praise
@@ -48,7 +48,7 @@ def list_themes(
         products: names by number.
         groups: kind of each site of the catalog.
     """
-    counts = load_counts(tx, sorted(products), Choice(period), today)
+    counts = load_counts(tx, sorted(products), Selection(period), today)
     return view_themes(tx, products, counts, today, groups)
 
 

@@ -18,8 +18,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from pydantic_core import ErrorDetails
 
 from app.lab.answers import LabAnswer
+from splitter.catalog.wrong_values import explain_wrong_value
 from splitter.errors import InputError, Message, WrongValue, join_messages, system_reason
-from splitter.wrong_values import explain_wrong_value
 
 _PROFILES = Path(__file__).parent / "profiles"
 

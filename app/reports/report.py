@@ -18,7 +18,7 @@ from urllib.parse import urlencode
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from app.files.harmless import shown, web_link
-from app.insight.counts import Choice
+from app.insight.counts import Selection
 from app.insight.details import (
     describe_archived,
     describe_silent,
@@ -174,7 +174,7 @@ def _read_part(
     coverage = sum((coverages[number] for number in numbers if number in coverages), Coverage())
     progress = [one for number in numbers for one in product_queries.list_progress(tx, number)]
     groups = {site: one.group for site, one in catalog.sites.items()}
-    view = read_product(tx, (product.id, product.name), Choice(period), today, groups)
+    view = read_product(tx, (product.id, product.name), Selection(period), today, groups)
     found = list_complaints(tx, [product.id], period, _ROWS)
     listed = view.shown_themes
     silent = [row for row in listed if not row.complaints and row.last_day]

@@ -30,7 +30,7 @@ def load_settings(environment: Mapping[str, str] | None = None, **options: Any) 
     from pydantic import ValidationError
 
     from app.run.setting_fields import Settings, may_be_in_file
-    from splitter.wrong_values import explain_wrong_value
+    from splitter.catalog.wrong_values import explain_wrong_value
 
     given = _environment() if environment is None else environment
     values: dict[str, Any] = {}

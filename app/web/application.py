@@ -23,7 +23,7 @@ from app.web import metrics
 from app.web.address import split_public
 from app.web.api import acting, reading
 from app.web.api import insight as insight_api
-from app.web.base.context import Context, Page
+from app.web.base.context import PageRequest, WebContext
 from app.web.base.forms import describe_errors, find_page, keep_typed
 from app.web.base.guard import Guard
 from app.web.base.query import check_filters
@@ -66,7 +66,7 @@ _PAGES = (
 )
 
 
-def make_application(context: Context, hosts: Sequence[str], root_path: str) -> ASGIApp:
+def make_application(context: WebContext, hosts: Sequence[str], root_path: str) -> ASGIApp:
     """Return the application.
 
     Args:
@@ -118,7 +118,7 @@ async def _alive() -> PlainTextResponse:
 def _failure(request: Request, status: int, why: str) -> Response:
     if inner_path(request.scope).startswith("/api"):
         return JSONResponse({"detail": why}, status)
-    return Page(request).html("error.html", status=status, status_code=status, why=why)
+    return PageRequest(request).html("error.html", status=status, status_code=status, why=why)
 
 
 def _http_error(request: Request, error: Exception) -> Response:
@@ -149,7 +149,7 @@ async def _refuse_form(request: Request, status: int, why: str) -> Response:
     show = find_page(request)
     if show is None:
         return _failure(request, status, why)
-    page = Page(request)
+    page = PageRequest(request)
     keep_typed(page, await request.form(), why)
     try:
         answer = await run_in_threadpool(partial(show, page, **request.path_params))

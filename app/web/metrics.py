@@ -33,11 +33,11 @@ _PACE_S = 120.0
 def metrics(page: Here) -> Response:
     """Return the metrics in Prometheus' text format."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Kept(page.context.read("metrics", _read)))
+    registry.register(_GivenMetrics(page.context.read("metrics", _read)))
     return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
 
 
-class _Kept(Collector):
+class _GivenMetrics(Collector):
     """A collector that returns given metrics."""
 
     def __init__(self, families: list[Metric]) -> None:

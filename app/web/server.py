@@ -21,8 +21,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from app.run.setting_fields import Settings
 from app.web.address import address_of, is_loopback, split_public
 from app.web.application import make_application
-from app.web.base.access import Access, Role, Tokens, token_hash
-from app.web.base.context import Context
+from app.web.base.access import Access, Tokens, VisitorRole, token_hash
+from app.web.base.context import WebContext
 from app.web.pages.matrix import read_pairs
 from app.web.pages.overview import read_status, read_trends
 from splitter.errors import InputError, ReviewloopError
@@ -135,7 +135,7 @@ def add_tokens(settings: Settings, host: str) -> tuple[Settings, str]:
     if is_ours or (settings.web_viewer and settings.web_operator):
         return settings, ""
     folder = Path(settings.keys_folder)
-    viewer, operator = (kept_key(folder / f"reviewloop.web-{role}") for role in Role)
+    viewer, operator = (kept_key(folder / f"reviewloop.web-{role}") for role in VisitorRole)
     own = settings.replace(
         web_viewer=settings.web_viewer or token_hash(viewer),
         web_operator=settings.web_operator or token_hash(operator),
@@ -162,7 +162,7 @@ def make_server(
     catalog = settings.catalog()
     settings.use_themes()
     access = Access(tokens)
-    context = Context(settings, store, catalog, HostCatalog(catalog), access)
+    context = WebContext(settings, store, catalog, HostCatalog(catalog), access)
     if ahead:
         warm_up(context)
     # The other open files of the process belong to the database, uploads and a crawl.
@@ -198,7 +198,7 @@ def _list_hosts(settings: Settings, host: str) -> list[str]:
     return own if public is None else [*own, public]
 
 
-def warm_up(context: Context) -> None:
+def warm_up(context: WebContext) -> None:
     """Compute values that are costly in a large store in the background, so that the first visitor need not wait."""
 
     def make() -> None:

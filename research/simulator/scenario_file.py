@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from research.simulator.scenario import ANY, PairSpec, Scenario, ScenarioError
 from splitter.catalog import yamlfile
-from splitter.catalog.yamlfile import Document, Place, Problem
+from splitter.catalog.yamlfile import CatalogFault, Document, Place
 from splitter.errors import CatalogError
 
 _BASE_S, _TRIPS = 0.1, 4.0
@@ -54,7 +54,7 @@ def parse_scenario(text: str, origin: str, folder: Path) -> Scenario:
     return _with_round_trips(scenario, folder, origin)
 
 
-def _problem(document: Document, error: Any) -> Problem:
+def _problem(document: Document, error: Any) -> CatalogFault:
     place: Place = tuple(error["loc"])
     message = error["msg"].removeprefix("Value error, ")
     if error["type"] == "extra_forbidden":
@@ -75,7 +75,7 @@ def _keys(part: str | int | None) -> list[str]:
     return next((list(shape.model_fields) for shape in shapes if hasattr(shape, "model_fields")), [])
 
 
-def _strangers(document: Document, scenario: Scenario) -> list[Problem]:
+def _strangers(document: Document, scenario: Scenario) -> list[CatalogFault]:
     """Names in `pairs` and `listed` that no node or site has."""
     names = {
         "node": {ANY, *(n for spec in scenario.nodes for n in (spec.name, *spec.names()))},

@@ -29,7 +29,7 @@ from splitter.catalog.rule_checks import (
     template_of,
     under,
 )
-from splitter.catalog.sign_in import FormLogin, Grant, OAuth2Login, SignInRules
+from splitter.catalog.sign_in import FormLogin, OAuth2Login, OAuthGrant, SignInRules
 from splitter.catalog.yamlfile import Place
 from splitter.errors import Message, WrongValue
 
@@ -295,7 +295,7 @@ def _oauth2(login: OAuth2Login) -> Findings:
         yield from problem(("consent", "form"), check_selector, login.consent.form)
     if login.login is not None:
         yield from under(("login",), _form_login(login.login))
-    with_code = login.grant is Grant.AUTHORIZATION_CODE
+    with_code = login.grant is OAuthGrant.AUTHORIZATION_CODE
     for key in ("authorize_url", "redirect_uri", "login", "consent"):
         if not with_code and getattr(login, key):
             yield (key,), Message("{grant} has no use for it; leave it out", grant=login.grant)

@@ -19,9 +19,9 @@ from splitter.catalog.checks import problems_of
 from splitter.catalog.model import Catalog
 from splitter.catalog.names import BUILTIN
 from splitter.catalog.rules import Entry
-from splitter.catalog.yamlfile import Document, Place, Problem
+from splitter.catalog.wrong_values import explain_found_value, explain_wrong_value
+from splitter.catalog.yamlfile import CatalogFault, Document, Place
 from splitter.errors import CatalogError, Message, WrongValue
-from splitter.wrong_values import explain_found_value, explain_wrong_value
 
 _LINK = re.compile(r"[./\w-]+\.yaml")
 
@@ -86,14 +86,14 @@ def parse_catalog(text: str, origin: str) -> Catalog:
         yamlfile.raise_problems([*document.problems, *found], origin)
         raise AssertionError("a validation error has a problem") from error
     except (TypeError, ValueError) as error:  # keys no JSON can hold; named by line already
-        yamlfile.raise_problems([*document.problems, Problem(1, "", str(error))], origin)
+        yamlfile.raise_problems([*document.problems, CatalogFault(1, "", str(error))], origin)
         raise
     found = [document.problem(place, message) for place, message in problems_of(catalog)]
     yamlfile.raise_problems([*document.problems, *found], origin)
     return catalog
 
 
-def _shape_problem(document: Document, detail: ErrorDetails) -> Problem:
+def _shape_problem(document: Document, detail: ErrorDetails) -> CatalogFault:
     place: Place = tuple(step for step in detail["loc"] if step != "[key]")
     kind = detail["type"]
     if kind == "extra_forbidden":

@@ -12,7 +12,7 @@ from pydantic import Field
 from splitter.catalog.rules import Entry
 
 
-class Grant(StrEnum):
+class OAuthGrant(StrEnum):
     """How an OAuth 2 client gets its token (RFC 6749, 1.3)."""
 
     AUTHORIZATION_CODE = "authorization_code"
@@ -69,7 +69,7 @@ class OAuth2Login(Entry):
         lasts_s: lifetime of a token if the server states none.
     """
 
-    grant: Grant
+    grant: OAuthGrant
     token_url: str
     scopes: tuple[str, ...] = ()
     authorize_url: str = ""

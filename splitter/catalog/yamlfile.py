@@ -25,7 +25,7 @@ Place = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class CatalogFault:
     """One thing that is wrong.
 
     Attributes:
@@ -47,7 +47,7 @@ def format_place(place: Place) -> str:
     return text
 
 
-def raise_problems(problems: Iterable[Problem], origin: str) -> None:
+def raise_problems(problems: Iterable[CatalogFault], origin: str) -> None:
     """Raise CatalogError with every problem, in the order of the file, if there is one."""
     found = sorted(set(problems), key=lambda one: (one.line, one.key, str(one.message)))
     if not found:
@@ -58,7 +58,7 @@ def raise_problems(problems: Iterable[Problem], origin: str) -> None:
     raise CatalogError("{problems}", problems=join_messages(lines))
 
 
-def _locate(problem: Problem, origin: str) -> Message:
+def _locate(problem: CatalogFault, origin: str) -> Message:
     place = f"{origin}:{problem.line}"
     if problem.key:
         place = f"{place}: {problem.key}"
@@ -77,14 +77,14 @@ class Document:
 
     data: Any
     lines: dict[Place, int]
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[CatalogFault] = field(default_factory=list)
 
-    def problem(self, place: Place, message: Message | str) -> Problem:
+    def problem(self, place: Place, message: Message | str) -> CatalogFault:
         """Return a problem at a place, or at the nearest one around it that is in the text."""
         near = place
         while near and near not in self.lines:
             near = near[:-1]
-        return Problem(self.lines.get(near, 1), format_place(place), message)
+        return CatalogFault(self.lines.get(near, 1), format_place(place), message)
 
     def json(self) -> str:
         """Return the data as JSON, so that strict models take lists for tuples and text for enumerations."""
@@ -197,7 +197,7 @@ def _walk(node: yaml.Node, place: Place, document: Document, around: tuple[int, 
                 message = Message("written twice, first in line {line}; keep one of them", line=first[key])
             document.lines.setdefault((*place, key), line)
             if message:
-                document.problems.append(Problem(line, format_place((*place, key)), message))
+                document.problems.append(CatalogFault(line, format_place((*place, key)), message))
             else:
                 first[key] = line
                 _walk(value_node, (*place, key), document, around)

@@ -61,7 +61,7 @@ class GivenAddress:
 
 
 @dataclass(frozen=True, slots=True)
-class _Form:
+class _AddressForm:
     """The form of a kind of addresses.
 
     Attributes:
@@ -85,14 +85,14 @@ def _is_any(_query: str) -> bool:
 
 _ANY_PATH = re.compile(r".*", re.DOTALL)
 _PAGE = Message("write http://HOST/PATH or https://HOST/PATH")
-_FORMS: Mapping[AddressKind, _Form] = {
-    AddressKind.DATABASE: _Form(
+_FORMS: Mapping[AddressKind, _AddressForm] = {
+    AddressKind.DATABASE: _AddressForm(
         (),
         Message(
             "write sqlite:///FILE or postgresql://USER:PASSWORD@HOST:5432/NAME (an @ in the password as %40)"
         ),
     ),
-    AddressKind.REDIS: _Form(
+    AddressKind.REDIS: _AddressForm(
         ("redis", "rediss", "sentinel"),
         Message(
             "write redis://:PASSWORD@HOST:6379/0, rediss://... or "
@@ -103,7 +103,7 @@ _FORMS: Mapping[AddressKind, _Form] = {
         path=_NUMBER,
         is_query=_is_any,
     ),
-    AddressKind.PROXY: _Form(
+    AddressKind.PROXY: _AddressForm(
         ("http", "https", "socks5", "socks5h"),
         Message(
             "write http://HOST:PORT, https://HOST:PORT or socks5h://HOST:PORT, with USER:PASSWORD@ before HOST if it "
@@ -113,7 +113,7 @@ _FORMS: Mapping[AddressKind, _Form] = {
         has_login=True,
         needs_port=True,
     ),
-    AddressKind.MAIL_SERVER: _Form(
+    AddressKind.MAIL_SERVER: _AddressForm(
         ("smtp", "smtps"),
         Message(
             "write smtps://USER:PASSWORD@HOST:465, or smtp://USER:PASSWORD@HOST:587 with STARTTLS; a relay without "
@@ -123,17 +123,21 @@ _FORMS: Mapping[AddressKind, _Form] = {
         has_login=True,
         is_query=lambda query: query in ("", "tls=off"),
     ),
-    AddressKind.RECEIVER: _Form(
+    AddressKind.RECEIVER: _AddressForm(
         ("http", "https", "json", "jsons", "xml", "xmls", "form", "forms", "mailto", "mailtos", "syslog"),
         Message("docs/alerts.md has one of each kind {escapes}", escapes=_ESCAPES),
         has_login=True,
         path=_ANY_PATH,
         is_query=_is_any,
     ),
-    AddressKind.WEBHOOK: _Form(("http", "https"), _PAGE, path=_ANY_PATH, is_query=_is_any),
-    AddressKind.SEARCH_ENGINE: _Form(("http", "https"), Message("write http://HOST:PORT"), path=_ANY_PATH),
-    AddressKind.PAGE: _Form(("http", "https"), _PAGE, path=_ANY_PATH, is_query=_is_any),
-    AddressKind.LAB: _Form((), Message("write HOST:PORT, for example 127.0.0.1:8400"), needs_port=True),
+    AddressKind.WEBHOOK: _AddressForm(("http", "https"), _PAGE, path=_ANY_PATH, is_query=_is_any),
+    AddressKind.SEARCH_ENGINE: _AddressForm(
+        ("http", "https"), Message("write http://HOST:PORT"), path=_ANY_PATH
+    ),
+    AddressKind.PAGE: _AddressForm(("http", "https"), _PAGE, path=_ANY_PATH, is_query=_is_any),
+    AddressKind.LAB: _AddressForm(
+        (), Message("write HOST:PORT, for example 127.0.0.1:8400"), needs_port=True
+    ),
 }
 
 
@@ -192,7 +196,7 @@ def _read(kind: AddressKind, text: str) -> GivenAddress:
     return _read_rest(scheme, rest, form)
 
 
-def _cut_scheme(text: str, form: _Form) -> tuple[str, str]:
+def _cut_scheme(text: str, form: _AddressForm) -> tuple[str, str]:
     scheme, mark, rest = text.partition("://")
     if not mark:
         raise _Wrong("the address has no scheme")
@@ -201,7 +205,7 @@ def _cut_scheme(text: str, form: _Form) -> tuple[str, str]:
     return scheme.lower(), rest
 
 
-def _read_rest(scheme: str, rest: str, form: _Form) -> GivenAddress:
+def _read_rest(scheme: str, rest: str, form: _AddressForm) -> GivenAddress:
     """Read what stands behind a scheme."""
     end = next((place for place, char in enumerate(rest) if char in "/?#"), len(rest))
     netloc = rest[:end]

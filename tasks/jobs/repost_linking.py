@@ -139,14 +139,16 @@ def _text(row: reposts.ReviewText) -> _Text:
     return _Text(row.id, writer, is_long(row.body), frozenset(shingles(plain(row.body))))
 
 
-def _compare(tx: Transaction, texts: Sequence[_Text]) -> tuple[list[reposts.Link], list[tuple[int, int]]]:
+def _compare(
+    tx: Transaction, texts: Sequence[_Text]
+) -> tuple[list[reposts.RepostLink], list[tuple[int, int]]]:
     """Return the links, and the open bands of the texts that are originals."""
     # Of a candidate, only the text is compared.
     bands_of = {text.id: text.list_bands() for text in texts}
     members = reposts.members(tx, {band for found in bands_of.values() for band in found})
     candidates = {one for text in texts for one in _candidates(text.id, bands_of[text.id], members)}
     known = {number: _text(row) for number, row in reposts.get_texts(tx, candidates).items()}
-    links: list[reposts.Link] = []
+    links: list[reposts.RepostLink] = []
     keys: list[tuple[int, int]] = []
     for text in texts:
         link = _nearest(text, _candidates(text.id, bands_of[text.id], members), known)
@@ -174,9 +176,9 @@ def _candidates(number: int, found: Sequence[int], members: Mapping[int, Sequenc
     return sorted(times, key=lambda one: (-times[one], one))[:_MOST_CANDIDATES]
 
 
-def _nearest(text: _Text, candidates: Sequence[int], known: Mapping[int, _Text]) -> reposts.Link | None:
+def _nearest(text: _Text, candidates: Sequence[int], known: Mapping[int, _Text]) -> reposts.RepostLink | None:
     """Return the link to the nearest text that this one repeats, of equally near ones to the first."""
-    best: reposts.Link | None = None
+    best: reposts.RepostLink | None = None
     for number in candidates:
         other = known.get(number)
         if other is None or not text.may_repeat(other):
@@ -185,7 +187,7 @@ def _nearest(text: _Text, candidates: Sequence[int], known: Mapping[int, _Text])
         if how_near is None:
             continue
         if best is None or (-how_near, number) < (-best.similarity, best.original_id):
-            best = reposts.Link(text.id, number, how_near)
+            best = reposts.RepostLink(text.id, number, how_near)
     if best is None:
         return None
     return best._replace(similarity=round(best.similarity, 3))

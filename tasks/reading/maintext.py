@@ -72,7 +72,7 @@ _LIST_HEADED, _LIST_ENTRIES = 0.6, 4
 _BOILERPLATE = re.compile(r"版权所有|ICP备|Copyright|©", re.IGNORECASE)
 
 
-class Choice(StrEnum):
+class TextSource(StrEnum):
     """Source of the main text of a page."""
 
     DENSITY = "density"
@@ -93,7 +93,7 @@ class MainText:
 
     metadata: Metadata
     body: str
-    choice: Choice
+    choice: TextSource
     author: str
     date_text: str
     listing: bool
@@ -193,15 +193,15 @@ def _confidence(page: Page, text: str, *, listing: bool, dated: bool) -> float:
     return round((1 - links) * (1 - dense.headed) * prod(kept), 3)
 
 
-def _chosen(page: Page) -> tuple[str, Choice]:
+def _chosen(page: Page) -> tuple[str, TextSource]:
     """Return the text that holds the page's own description; the densest one if both do, or neither."""
     metadata, densest = page.metadata, page.dense.text if page.dense else ""
     if len(metadata.body) >= _LEAST_CHARS:
         described = overlap(metadata.description, metadata.body) >= _THERE
         missed = described and overlap(metadata.description, densest) < _MISSING
         if missed or not densest or overlap(densest, metadata.body) >= _THERE:
-            return metadata.body, Choice.JSON_LD
-    return (densest, Choice.DENSITY) if len(densest) >= _LEAST_CHARS else ("", Choice.NONE)
+            return metadata.body, TextSource.JSON_LD
+    return (densest, TextSource.DENSITY) if len(densest) >= _LEAST_CHARS else ("", TextSource.NONE)
 
 
 def _author(page: Page, before: tuple[str, ...], after: tuple[str, ...], body: str) -> str:

@@ -50,7 +50,7 @@ Span = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class RecordGroup:
     """Records called alike.
 
     Attributes:
@@ -72,12 +72,12 @@ class Group:
     portrayed: bool
 
 
-def record_groups(page: Outline) -> list[Group]:
+def record_groups(page: Outline) -> list[RecordGroup]:
     """Return the groups that could be a page's records, the best first, single records only if no group has several."""
     if not any(page.dates):
         return []
-    sums = _Sums(page)
-    found: dict[tuple[Span, ...], Group] = {}
+    sums = _RunningSums(page)
+    found: dict[tuple[Span, ...], RecordGroup] = {}
     several = False
     for name, members in _alike(page):
         if several and len(members) == 1:
@@ -174,7 +174,7 @@ def _one_target(page: Outline) -> set[int]:
     return {number for numbers in several for number in numbers}
 
 
-class _Sums:
+class _RunningSums:
     """Running sums over a page's elements and texts, and what groups are worth by them."""
 
     def __init__(self, page: Outline) -> None:
@@ -221,7 +221,7 @@ class _Sums:
                     return True
         return False
 
-    def judge(self, name: str, members: list[Span]) -> Group | None:
+    def judge(self, name: str, members: list[Span]) -> RecordGroup | None:
         """Return a group with its evidence; None if its members are no records."""
         whole = [self._count(span) for span in members]
         own = list(whole)
@@ -264,7 +264,7 @@ class _Sums:
             evidence *= _ASIDE_WORTH
         score = evidence * (text / self._all) ** _TEXT_POWER * (1.0 if hinted else _UNHINTED_WORTH)
         portrayed = all(self._pictured[end] > self._pictured[start] for start, end in kept)
-        return Group(
+        return RecordGroup(
             members=tuple(kept),
             name=name,
             evidence=evidence,

@@ -22,7 +22,7 @@ from tasks.reading.outline import LONGEST_KEPT_VALUE, Outline
 from tasks.reading.people import place_of
 from tasks.reading.record_fields import Record, read_records
 from tasks.reading.records import LONGEST_ID
-from tasks.reading.repeated import Group, Span, is_reply, record_groups, width
+from tasks.reading.repeated import RecordGroup, Span, is_reply, record_groups, width
 from tasks.reading.roles import roles
 
 _LEAST_EVIDENCE, _LEAST_PORTRAYED, _LEAST_UNHINTED = 0.9, 1.4, 1.5
@@ -162,14 +162,14 @@ def _links_here(page: Outline, element: int) -> bool:
     return "link back" in roles(*page.names[element], *page.names[max(0, page.parents[element])])
 
 
-def _least(group: Group) -> float:
+def _least(group: RecordGroup) -> float:
     """Return the evidence that a group needs, by its name and its portraits."""
     if group.hinted:
         return _LEAST_EVIDENCE
     return _LEAST_PORTRAYED if group.portrayed else _LEAST_UNHINTED
 
 
-def _are_nested(page: Outline, group: Group, other: Group) -> bool:
+def _are_nested(page: Outline, group: RecordGroup, other: RecordGroup) -> bool:
     """Return True if two groups are posts and the comments under them: members of one stand in some of the other.
 
     A member that stands in every post, and holds its only day, is a part of it and no comment.
@@ -205,7 +205,7 @@ def _are_nested(page: Outline, group: Group, other: Group) -> bool:
     return holds.total() >= _HELD * len(held) or sum(held) >= len(held) / 2
 
 
-def _among_replies(page: Outline, small: Group, large: Group) -> bool:
+def _among_replies(page: Outline, small: RecordGroup, large: RecordGroup) -> bool:
     """Return True if the first of a group stands in an element called replies or comments, inside a post."""
     posts = {start for start, _ in large.members}
     around = islice(page.above(page.parents[small.members[0][0]]), _AROUND)
@@ -213,7 +213,7 @@ def _among_replies(page: Outline, small: Group, large: Group) -> bool:
     return any("reply" in roles(*page.names[element]) for element in inside)
 
 
-def _unlike(page: Outline, group: Group) -> bool:
+def _unlike(page: Outline, group: RecordGroup) -> bool:
     """Return True if each member has other names: parts of something (its head, its text), and no comments."""
     names = [name for start, _ in group.members for name in set(page.names[start])]
     return len(names) >= len(group.members) and len(set(names)) == len(names)

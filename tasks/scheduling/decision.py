@@ -18,7 +18,7 @@ from tasks.domain.page_floor import NO_FLOOR, PageFloor
 from tasks.domain.reasons import Explanation, Reason, as_document, because
 from tasks.scheduling import eligibility
 from tasks.scheduling.balance.curves import Curve
-from tasks.scheduling.ready_queue import Group, ReadyQueue
+from tasks.scheduling.ready_queue import ReadyQueue, SubtaskGroup
 from tasks.scheduling.statistics import Knowledge
 
 REPLAN_S = 20.0
@@ -160,7 +160,7 @@ class AllocationStrategy(Protocol):
         """
         ...
 
-    def why_held_back(self, ready: ReadyQueue, group: Group) -> Explanation | None:
+    def why_held_back(self, ready: ReadyQueue, group: SubtaskGroup) -> Explanation | None:
         """Return the reason why the strategy leaves a group waiting that could run now; `None` if it does not."""
         ...
 
@@ -173,7 +173,7 @@ def candidates(
     ready: ReadyQueue,
     knowledge: Knowledge,
     now_s: float,
-    group: Group,
+    group: SubtaskGroup,
     remark: Remark,
     first: Sequence[str] = (),
 ) -> tuple[Candidate, ...]:
@@ -224,7 +224,9 @@ def still_waiting(ready: ReadyQueue, strategy: AllocationStrategy) -> tuple[Wait
     )
 
 
-def _why_waiting(ready: ReadyQueue, strategy: AllocationStrategy, group: Group) -> Explanation | Message:
+def _why_waiting(
+    ready: ReadyQueue, strategy: AllocationStrategy, group: SubtaskGroup
+) -> Explanation | Message:
     """Return the reason why no node got the first subtask of the group."""
     wanted, capacity = group.first, ready.capacity
     if not ready.nodes:
@@ -256,7 +258,7 @@ def join_names(names: Sequence[str]) -> str:
     return ", ".join([*names[:5], "…"] if len(names) > 5 else names)
 
 
-def why_busy(ready: ReadyQueue, group: Group, node: str) -> Explanation:
+def why_busy(ready: ReadyQueue, group: SubtaskGroup, node: str) -> Explanation:
     """Return the reason why a node that may take the group can't get it now."""
     return _why_limited(ready, group.first, node) or because(Reason.NO_FREE_SLOT)
 

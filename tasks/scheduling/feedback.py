@@ -34,7 +34,7 @@ from tasks.scheduling.decision import (
 from tasks.scheduling.pair_backoff import PairBackoff
 from tasks.scheduling.permit_needs import WouldTake
 from tasks.scheduling.planner import Planner
-from tasks.scheduling.ready_queue import Group, Level, ReadyQueue
+from tasks.scheduling.ready_queue import Level, ReadyQueue, SubtaskGroup
 from tasks.scheduling.statistics import Knowledge
 
 
@@ -81,7 +81,7 @@ class Feedback:
             self._idle.update(dict.fromkeys(ready.free, self._state(ready)))
         return given
 
-    def why_held_back(self, ready: ReadyQueue, group: Group) -> Explanation | None:
+    def why_held_back(self, ready: ReadyQueue, group: SubtaskGroup) -> Explanation | None:
         """Return the free nodes that would take longer than waiting, or were refused lately; `None` without any."""
         planner, site, hosts = self._planner, group.first.site, group.first.hosts
         free = ready.able(group)
@@ -99,9 +99,9 @@ class Feedback:
         """Return facts of an idle node. While they stay the same, the node finds no work."""
         return self._planner.plan.made_at_s, ready.changes
 
-    def _pick(self, ready: ReadyQueue, knowledge: Knowledge, level: Level, node: str) -> Group | None:
+    def _pick(self, ready: ReadyQueue, knowledge: Knowledge, level: Level, node: str) -> SubtaskGroup | None:
         """Return the group of a level whose subtask the node should get next; `None` if there is none."""
-        best: tuple[tuple[bool, float], Group] | None = None
+        best: tuple[tuple[bool, float], SubtaskGroup] | None = None
         planner = self._planner
         for site in planner.plan.shares.get(node, ()):
             groups = level.sites.get(site, ())
@@ -116,7 +116,7 @@ class Feedback:
 
     def _pick_unplanned(
         self, ready: ReadyQueue, knowledge: Knowledge, level: Level, node: str
-    ) -> Group | None:
+    ) -> SubtaskGroup | None:
         """Return a group that is not planned for the node, but that it completes sooner than waiting would (rule 5)."""
         planner = self._planner
         for site in planner.best_sites(node):
@@ -135,7 +135,7 @@ class Feedback:
                     return group
         return None
 
-    def _would_take(self, ready: ReadyQueue, group: Group, without: str | None = None) -> WouldTake:
+    def _would_take(self, ready: ReadyQueue, group: SubtaskGroup, without: str | None = None) -> WouldTake:
         """Return a function that returns True if a node would take the group if it had a free slot.
 
         Args:
@@ -150,13 +150,13 @@ class Feedback:
             and planner.sooner(ready, group, name, best_pace)
         )
 
-    def _can_take(self, ready: ReadyQueue, group: Group, node: str) -> bool:
+    def _can_take(self, ready: ReadyQueue, group: SubtaskGroup, node: str) -> bool:
         return ready.can_take(group, node) and self._backoff.allows(
             group.first.hosts, node, self._now_s, ready
         )
 
     def _give(
-        self, ready: ReadyQueue, knowledge: Knowledge, group: Group, node: str, explain: bool
+        self, ready: ReadyQueue, knowledge: Knowledge, group: SubtaskGroup, node: str, explain: bool
     ) -> Assignment:
         site, score, others = group.first.site, None, []
         if self._planner.includes(site, node):
@@ -190,7 +190,7 @@ class Feedback:
         )
 
     def _remark(
-        self, ready: ReadyQueue, group: Group, name: str, chosen: str
+        self, ready: ReadyQueue, group: SubtaskGroup, name: str, chosen: str
     ) -> tuple[Explanation, float | None]:
         """Return the reason why a node was or was not chosen for a group, and its score."""
         if not self._planner.includes(group.first.site, name):

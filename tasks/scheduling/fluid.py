@@ -113,7 +113,7 @@ def divide(demand: Demand) -> Division:
     site, node = _columns(demand)
     if not site.size:
         return Division(found, 0.0, *prices)
-    program = _Program(demand, site, node)
+    program = _LinearProgram(demand, site, node)
     drained = program.drain()
     if drained is None:
         return Division(found, float("inf"), *prices)
@@ -143,7 +143,7 @@ def _rank(values: Array, axis: int) -> Index:
     return np.asarray(np.argsort(order, axis=axis, kind="stable"))
 
 
-class _Program:
+class _LinearProgram:
     """The rows that both programs share, as entries of a sparse matrix. Its columns are the pairs that are used."""
 
     def __init__(self, demand: Demand, site: Index, node: Index) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from tasks.domain.page_floor import NO_FLOOR, PageFloor
 from tasks.scheduling import capacity, eligibility
 from tasks.scheduling.plan import Plan
-from tasks.scheduling.ready_queue import Group, ReadyQueue
+from tasks.scheduling.ready_queue import ReadyQueue, SubtaskGroup
 
 _NEAR = 0.8
 """Share of other nodes' page chance that a node must reach to get permits that they could use."""
@@ -36,7 +36,7 @@ class PermitNeeds:
         self._plan = plan
         self._chances: dict[_Key, list[tuple[float, str, float]]] = {}
 
-    def near_best(self, ready: ReadyQueue, group: Group, node: str, would_take: WouldTake) -> bool:
+    def near_best(self, ready: ReadyQueue, group: SubtaskGroup, node: str, would_take: WouldTake) -> bool:
         """Return True if the node gets nearly as many pages per request as the nodes it would take permits from."""
         if group.first.assigned == node:
             return True
@@ -45,7 +45,7 @@ class PermitNeeds:
             self._plan.belief.page_chance[row, column] >= self._least_share(ready, group, node, would_take)
         )
 
-    def floor(self, ready: ReadyQueue, group: Group, node: str, would_take: WouldTake) -> PageFloor:
+    def floor(self, ready: ReadyQueue, group: SubtaskGroup, node: str, would_take: WouldTake) -> PageFloor:
         """Return when an attempt of the node at the group ends early: if it gets fewer pages per request than the nodes
         it takes permits from."""
         if not self._plan.includes(group.first.site, node) or group.first.assigned == node:
@@ -55,7 +55,7 @@ class PermitNeeds:
         a, b = float(of.page_a[row, column]), float(of.page_b[row, column])
         return PageFloor.of(a, b, self._least_share(ready, group, node, would_take))
 
-    def _least_share(self, ready: ReadyQueue, group: Group, node: str, would_take: WouldTake) -> float:
+    def _least_share(self, ready: ReadyQueue, group: SubtaskGroup, node: str, would_take: WouldTake) -> float:
         """Return the pages per request that the node needs at the group's site to be worth its permits.
 
         It is compared with the last of the other nodes that are needed there, the best ones first: as many as use up

@@ -22,7 +22,7 @@ from tasks.scheduling.permit_needs import PermitNeeds
 from tasks.scheduling.plan import Array, Plan
 from tasks.scheduling.posterior import Belief, posterior
 from tasks.scheduling.prior import distance_prior
-from tasks.scheduling.ready_queue import Backlog, Group, ReadyQueue
+from tasks.scheduling.ready_queue import Backlog, ReadyQueue, SubtaskGroup
 from tasks.scheduling.sampled_rates import SampledRates
 from tasks.scheduling.statistics import Knowledge
 
@@ -190,7 +190,7 @@ class Planner:
         )
         self._permit_needs = PermitNeeds(self._plan)
 
-    def rate(self, group: Group, node: str) -> float:
+    def rate(self, group: SubtaskGroup, node: str) -> float:
         """Return the drawn pages per second of a slot for the group's next subtask."""
         key = group.first.site, node, min(float(group.pages), TYPICAL_PAGES)
         known = self._rates.get(key)
@@ -200,12 +200,12 @@ class Planner:
             known = self._rates[key] = plan.belief.rate(plan.sites[site], plan.nodes[name], pages)
         return known
 
-    def seconds(self, group: Group, node: str) -> float:
+    def seconds(self, group: SubtaskGroup, node: str) -> float:
         """Return the expected seconds of a slot for the group's next subtask."""
         pages, plan = min(float(group.pages), TYPICAL_PAGES), self.plan
         return plan.belief.seconds(plan.sites[group.first.site], plan.nodes[node], pages)
 
-    def worth(self, group: Group, node: str) -> float:
+    def worth(self, group: SubtaskGroup, node: str) -> float:
         """Return the score of a group on a node: rate / (rate of the subtask on the site's best node) ** scarcity."""
         key = group.first.site, node, min(float(group.pages), TYPICAL_PAGES)
         known = self._worths.get(key)
@@ -225,12 +225,14 @@ class Planner:
         time_s = float(plan.slots[plan.nodes[node]]) * (now_s - plan.made_at_s + plan.lasts_s)
         return self._given_s.get((site, node), 0.0) >= _AHEAD * share * time_s
 
-    def record(self, group: Group, node: str) -> None:
+    def record(self, group: SubtaskGroup, node: str) -> None:
         """Record that the group's next subtask goes to the node."""
         pair = group.first.site, node
         self._given_s[pair] = self._given_s.get(pair, 0.0) + self.seconds(group, node)
 
-    def sooner(self, ready: ReadyQueue, group: Group, node: str, best_pace: float | None = None) -> bool:
+    def sooner(
+        self, ready: ReadyQueue, group: SubtaskGroup, node: str, best_pace: float | None = None
+    ) -> bool:
         """Return True if the node completes the group's next subtask sooner than waiting would.
 
         The time of waiting is the time until the nodes planned for the site begin its last waiting page, plus the
@@ -250,7 +252,7 @@ class Planner:
         rate = self.rate(group, node) * float(plan.requesting[site, plan.nodes[node]])
         return group.pages / max(rate, 1e-9) <= waited_s + group.pages / best
 
-    def best_pace(self, ready: ReadyQueue, group: Group, without: str | None = None) -> float:
+    def best_pace(self, ready: ReadyQueue, group: SubtaskGroup, without: str | None = None) -> float:
         """Return the best yield of the group's site on nodes that may take it and have not failed it."""
         plan = self.plan
         row = plan.sites[group.first.site]

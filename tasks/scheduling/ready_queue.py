@@ -5,7 +5,7 @@
 3. A host gets no more attempts than it can take, in all and from one address (`tasks.scheduling.capacity`). An attempt
    counts at each of its hosts.
 
-Subtasks that these rules and yields treat alike form a `Group`; within it, the first one in is the first one out.
+Subtasks that these rules and yields treat alike form a `SubtaskGroup`; within it, the first one in is the first out.
 The owner of a ready queue updates it. The cost of a change does not grow with the number of waiting subtasks.
 """
 
@@ -28,7 +28,7 @@ _SHORT_HEAP = 64
 
 
 @dataclass(slots=True, eq=False)
-class Group:
+class SubtaskGroup:
     """Waiting subtasks that are interchangeable: same priority, site, size to a factor of two, failures ...
 
     Attributes:
@@ -45,7 +45,7 @@ class Group:
         return max(1, self.first.left)
 
 
-Entry = tuple[int, int, Group]
+Entry = tuple[int, int, SubtaskGroup]
 """Number of the group's first subtask at the time of the entry, a serial number, the group."""
 
 
@@ -59,7 +59,7 @@ class Level:
         clear_at: length beyond which the heap is cleared of outdated entries.
     """
 
-    sites: dict[str, list[Group]] = field(default_factory=dict)
+    sites: dict[str, list[SubtaskGroup]] = field(default_factory=dict)
     order: list[Entry] = field(default_factory=list)
     clear_at: int = _SHORT_HEAP
 
@@ -107,7 +107,7 @@ class ReadyQueue:
         self.changes = 0
         self._levels: dict[int, Level] = {}
         self._priorities: list[int] = []
-        self._groups: dict[tuple[object, ...], Group] = {}
+        self._groups: dict[tuple[object, ...], SubtaskGroup] = {}
         self._serial = 0
         for node in nodes:
             self.set_node(node)
@@ -117,7 +117,7 @@ class ReadyQueue:
         key = _key(subtask)
         group = self._groups.get(key)
         if group is None:
-            group = self._groups[key] = Group(subtask)
+            group = self._groups[key] = SubtaskGroup(subtask)
             self._level(subtask.priority).sites.setdefault(subtask.site, []).append(group)
         group.queue.append(subtask)
         if len(group.queue) == 1:
@@ -192,7 +192,7 @@ class ReadyQueue:
             if priority in self._levels:
                 yield self._levels[priority]
 
-    def in_order(self, level: Level) -> Iterator[Group]:
+    def in_order(self, level: Level) -> Iterator[SubtaskGroup]:
         """Yield the groups of a level, in the order of their longest waiting subtasks. Subtasks may be taken meanwhile.
 
         A group whose first subtask was taken comes again at its new place; a group that was passed over does not.
@@ -212,7 +212,7 @@ class ReadyQueue:
                 if _current(entry):
                     heappush(level.order, entry)
 
-    def can_take(self, group: Group, node: str) -> bool:
+    def can_take(self, group: SubtaskGroup, node: str) -> bool:
         """Return True if the node can get the group's next subtask now."""
         hosts = group.first.hosts
         return (
@@ -223,7 +223,7 @@ class ReadyQueue:
             and self.capacity.left_for(hosts, node) >= 1
         )
 
-    def able(self, group: Group) -> list[str]:
+    def able(self, group: SubtaskGroup) -> list[str]:
         """Return the nodes that can get the group's next subtask now."""
         first, hosts = group.first, group.first.hosts
         if not group.queue or self.capacity.left(hosts) < 1:
@@ -240,11 +240,11 @@ class ReadyQueue:
         """Return True if any node can get a subtask now."""
         return any(map(self.able, self._groups.values()))
 
-    def may_take(self, group: Group, node: str) -> bool:
+    def may_take(self, group: SubtaskGroup, node: str) -> bool:
         """Return True if the node may take the group's subtasks, now or once it has a free slot."""
         return eligibility.may_take(group.first, node, self.nodes, self.hosts)
 
-    def take(self, group: Group, node: str, place: int = 0) -> SubtaskFacts:
+    def take(self, group: SubtaskGroup, node: str, place: int = 0) -> SubtaskFacts:
         """Give the node a subtask of the group: the next one, or the one at `place`."""
         subtask = group.queue[place]
         del group.queue[place]
@@ -261,7 +261,7 @@ class ReadyQueue:
             self._enqueue(group)
         return subtask
 
-    def _enqueue(self, group: Group) -> None:
+    def _enqueue(self, group: SubtaskGroup) -> None:
         self._serial += 1
         level = self._level(group.first.priority)
         heappush(level.order, (group.first.id, self._serial, group))

@@ -69,7 +69,7 @@ class Form:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class VisitedPage:
     """A page the session went to.
 
     Attributes:
@@ -147,7 +147,7 @@ class Session:
         """A session of requests (or requests-oauthlib) with the connections, limits and cookies of this one."""
         return guarded(session, self._adapter, self._user_agent)
 
-    def get(self, url: str, stop_at: str = "") -> Page:
+    def get(self, url: str, stop_at: str = "") -> VisitedPage:
         """Go to an address, through its redirects.
 
         Args:
@@ -159,7 +159,7 @@ class Session:
         with sign_in_errors(url):
             return self._go("GET", sendable(url), None, "", stop_at)
 
-    def submit(self, page: Page, form: Form, body: str, stop_at: str = "") -> Page:
+    def submit(self, page: VisitedPage, form: Form, body: str, stop_at: str = "") -> VisitedPage:
         """Send a form of a page; `stop_at` as in `get`.
 
         Raises:
@@ -182,7 +182,7 @@ class Session:
                 return self._go("GET", url, None, page.url, stop_at)
             return self._go("POST", form.action, body, page.url, stop_at)
 
-    def _go(self, method: str, url: str, body: str | None, referer: str, stop_at: str) -> Page:
+    def _go(self, method: str, url: str, body: str | None, referer: str, stop_at: str) -> VisitedPage:
         for _ in range(_MOST_REDIRECTS + 1):
             headers = {"Referer": referer} if referer else {}
             if body is not None:
@@ -191,10 +191,10 @@ class Session:
             location = response.headers.get("location")
             if not location or not response.is_redirect:
                 lowered = {name.lower(): value for name, value in response.headers.items()}
-                return Page(url, response.status_code, *decode(response.content, lowered)[:2])
+                return VisitedPage(url, response.status_code, *decode(response.content, lowered)[:2])
             after = joined(url, location)
             if stop_at and after.partition("?")[0] == stop_at.partition("?")[0]:
-                return Page(after, response.status_code, "", "utf-8")
+                return VisitedPage(after, response.status_code, "", "utf-8")
             if body is not None and response.status_code in (307, 308):
                 raise SignInBroken(
                     "{url} sends the form on to {after}; name that page instead",

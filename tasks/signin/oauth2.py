@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 from oauthlib.oauth2 import BackendApplicationClient, OAuth2Error
 from requests.auth import HTTPBasicAuth
 from requests_oauthlib import OAuth2Session
-from splitter.catalog.sign_in import Grant, OAuth2Login
+from splitter.catalog.sign_in import OAuth2Login, OAuthGrant
 
 from tasks.signin.browser import Session, sign_in_errors
 from tasks.signin.credentials import Credentials, Part
@@ -35,7 +35,7 @@ class OAuth2SignIn(SignIn):
         """Sign in; granted is a bearer token."""
         rules = self._rules
         secret = credentials.get(Part.CLIENT_SECRET)
-        if rules.grant is Grant.CLIENT_CREDENTIALS:
+        if rules.grant is OAuthGrant.CLIENT_CREDENTIALS:
             client = BackendApplicationClient(credentials.get(Part.CLIENT_ID))
             oauth = session.over(OAuth2Session(client=client))
             scopes: dict[str, Any] = {"scope": list(rules.scopes)} if rules.scopes else {}

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, time, timedelta
 import pytest
 from insight_world import CLEAN, CONTAMINATED_WEEKS, GROUPS, SPOILT, TODAY, fill
 
-from app.insight.counts import Choice
+from app.insight.counts import Selection
 from app.insight.findings import list_findings
 from app.insight.product import read_product
 from app.insight.themes import judge_rises
@@ -28,7 +28,7 @@ def read_archived(store, theme, weeks_ago):
     with store.begin(now=datetime.combine(day, time(), UTC)) as tx:
         archived_themes.archive(tx, 2, theme)
     with store.read() as tx:
-        return read_product(tx, (2, SPOILT), Choice(PERIOD), TODAY, GROUPS)
+        return read_product(tx, (2, SPOILT), Selection(PERIOD), TODAY, GROUPS)
 
 
 def test_an_archived_theme_is_folded_away(store):

@@ -15,7 +15,7 @@ import pytest
 from insight_world import CLEAN, CONTAMINATED_WEEKS, GROUPS, SPOILT, TEXT, TODAY, fill
 
 from app.insight import themes as insight_themes
-from app.insight.counts import Choice
+from app.insight.counts import Selection
 from app.insight.details import list_limits
 from app.insight.findings import list_findings
 from app.insight.periods import read_period
@@ -194,8 +194,8 @@ def test_all_complaints_rise_together_without_any_theme(general, are_read, revie
                 with counted_reviews.recount(tx, reviews=numbers):
                     tx.run("UPDATE reviews SET themes = NULL")
             found = {row.product: row for row in list_rises(tx, TODAY, GROUPS).rises if row.theme == "all"}
-            view = read_product(tx, (1, CLEAN), Choice(Period()), TODAY, GROUPS)
-            chosen = read_product(tx, (1, CLEAN), Choice(Period(), theme="service"), TODAY, GROUPS)
+            view = read_product(tx, (1, CLEAN), Selection(Period()), TODAY, GROUPS)
+            chosen = read_product(tx, (1, CLEAN), Selection(Period(), theme="service"), TODAY, GROUPS)
             page = report(tx, CATALOG, (CLEAN,))
         rise = found[CLEAN]
         assert view.themes.rises_of_all == [rise]
@@ -256,7 +256,7 @@ def test_a_product_that_is_judged_alone_rises_only_if_it_does_among_all(tx, chos
     strict = find_cutoffs(load_weekly(tx, chosen, TODAY, GROUPS), 10**9)
     assert max(strict) < 1e-6
     monkeypatch.setattr(insight_themes, "find_rises", None)  # no page judges all products
-    view = read_product(tx, (2, SPOILT), Choice(Period()), TODAY, GROUPS)
+    view = read_product(tx, (2, SPOILT), Selection(Period()), TODAY, GROUPS)
     assert view.themes.themes[0].rise == among_all.rises[2, "foreign_matter"]
     assert "judged_alone" in {one.kind for one in list_limits(view)}
 
@@ -320,7 +320,7 @@ def test_the_list_says_what_the_page_says(tx, groups, days):
     assert load_figures(tx, [2], period, groups) == {2: figures[2]}
     trends = load_trends(tx, None, TODAY)
     for number, name in ((1, CLEAN), (2, SPOILT)):
-        page = read_product(tx, (number, name), Choice(period), TODAY, groups)
+        page = read_product(tx, (number, name), Selection(period), TODAY, groups)
         listed = figures[number]
         assert (listed.count.reviews, listed.count.complaints) == (page.reviews, page.complaints)
         assert (listed.change, listed.share) == (page.change, page.share)

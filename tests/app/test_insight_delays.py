@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from insight_world import GROUPS, SPOILT, TODAY, fill
 
-from app.insight.counts import Choice
+from app.insight.counts import Selection
 from app.insight.delays import DELAY_DAYS, estimate_incomplete_days
 from app.insight.product import read_product
 from app.insight.themes import list_themes
@@ -91,7 +91,7 @@ def test_only_reviews_written_after_the_first_page_of_a_site_tell_the_delay(stor
         assert {one.delay for one in found} == {_DELAY}
         assert min(one.day for one in found) == number_of_day(_BEGUN) + 1
         assert count_delays(tx, [], 0) == []
-        view = read_product(tx, (2, SPOILT), Choice(Period()), TODAY, GROUPS)
+        view = read_product(tx, (2, SPOILT), Selection(Period()), TODAY, GROUPS)
         assert view.incomplete_days == _DELAY
         assert view.incomplete_from == TODAY - timedelta(days=_DELAY - 1)
         states = {row.theme: row for row in list_themes(tx, {2: SPOILT}, Period(), TODAY, GROUPS).themes}
@@ -102,5 +102,5 @@ def test_history_that_was_imported_at_once_tells_nothing(store):
     fill(store)
     with store.read() as tx:
         assert count_delays(tx, [1, 2], _TODAY - DELAY_DAYS) == []
-        view = read_product(tx, (2, SPOILT), Choice(Period()), TODAY, GROUPS)
+        view = read_product(tx, (2, SPOILT), Selection(Period()), TODAY, GROUPS)
     assert (view.incomplete_days, view.incomplete_from) == (None, None)

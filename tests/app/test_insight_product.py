@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from insight_world import CONTAMINATED_WEEKS, GROUPS, SPOILT, TODAY, fill
 
-from app.insight.counts import Choice
+from app.insight.counts import Selection
 from app.insight.findings import list_findings
 from app.insight.product import read_product
 from app.reports.report import report
@@ -36,7 +36,7 @@ def store(tmp_path_factory):
 def read(store):
     def read_choice(period=RECENT, site="", theme=""):
         with store.read() as tx:
-            return read_product(tx, (2, SPOILT), Choice(period, site, theme), TODAY, GROUPS)
+            return read_product(tx, (2, SPOILT), Selection(period, site, theme), TODAY, GROUPS)
 
     return read_choice
 

@@ -11,7 +11,7 @@ from app.files.table_files import delimiter_of
 from app.importing.columns import ColumnChoice
 from app.importing.product_files import open_product_file
 from app.importing.review_columns import field_columns
-from app.importing.review_files import Record, open_review_file
+from app.importing.review_files import ImportedLine, open_review_file
 from app.importing.sheets import TableChoice
 from splitter.errors import InputError
 
@@ -169,7 +169,7 @@ def test_reviews_are_found_in_the_same_way(data, choice, said, row):
     assert file.found is not None
     assert file.found.header_row == row
     [record] = file.records
-    assert isinstance(record, Record)
+    assert isinstance(record, ImportedLine)
     assert {"特仑苏", "很好喝"} <= set(record.cells.values())
 
 
@@ -219,7 +219,7 @@ def test_a_header_is_read_as_a_person_reads_it(spelling):
     file = open_review_file(BytesIO(data), "x")
     fields = field_columns(file.columns, ColumnChoice({"body": "评价 内容"}), "x")
     [record] = file.records
-    assert isinstance(record, Record)
+    assert isinstance(record, ImportedLine)
     assert [fields.text(name, record.cells) for name in ("product", "body")] == ["特仑苏", "很好喝"]
 
 
@@ -247,5 +247,5 @@ def test_columns_are_named_by_letter_also_below_a_header_with_gaps():
     fields = field_columns(file.columns, choice, "x")
     assert fields.columns == {"product": "货", "body": "E", "title": "B"}
     [record] = file.records
-    assert isinstance(record, Record)
+    assert isinstance(record, ImportedLine)
     assert [fields.text(name, record.cells) for name in fields.columns] == ["特仑苏", "很好喝", "x"]

@@ -10,7 +10,7 @@ import pytest
 from app.files import table_files, text_files
 from app.files.table_files import BadRow, open_tables
 from app.importing.product_files import open_product_file
-from app.importing.review_files import Record, open_review_file
+from app.importing.review_files import ImportedLine, open_review_file
 from tasks.reading.decode import decode
 
 CHINESE = (
@@ -90,7 +90,7 @@ def test_lines_in_another_encoding_are_refused(main, other):
 def test_reviews_and_names_are_read_by_the_same_question():
     data = CHINESE.encode().replace("很好喝".encode(), "很好喝".encode() + b"\xff")
     records = list(open_review_file(io.BytesIO(data), "x").records)
-    assert [isinstance(record, Record) for record in records] == [True, False, True]
+    assert [isinstance(record, ImportedLine) for record in records] == [True, False, True]
     names = "特仑苏\n光明高钙牛奶\n蒙牛早餐奶\n".encode()
     _, lines = open_product_file(io.BytesIO(names[:10] + b"\xff" + names[10:]), "x")
     assert [bool(why) for _, _, why in lines] == [False, True, False]

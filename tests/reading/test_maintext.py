@@ -16,7 +16,7 @@ from splitter.spans import CHINA
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.reading.density import dense_text
 from tasks.reading.extract import read_page
-from tasks.reading.maintext import Choice, main_text, overlap
+from tasks.reading.maintext import TextSource, main_text, overlap
 from tasks.reading.outline import outline_of
 from tasks.reading.page import Page
 
@@ -87,9 +87,9 @@ def test_the_page_s_description_overrules_density_that_missed_it():
     comments = "".join(f"<div class=talk><p>{COMMENT}{n}</p></div>" for n in range(9))
     html = f"<head><title>x</title>{{}}{script}</head><body><div><p>圖</p></div>{comments}</body>"
     found = main_text(Page(html.replace("{}", f'<meta name="description" content="{told}">'), ""))
-    assert (found.choice, found.body) == (Choice.JSON_LD, told)
+    assert (found.choice, found.body) == (TextSource.JSON_LD, told)
     found = main_text(Page(html.replace("{}", ""), ""))
-    assert found.choice is Choice.DENSITY
+    assert found.choice is TextSource.DENSITY
     assert COMMENT in found.body
 
 
@@ -97,7 +97,7 @@ def test_a_text_without_a_sentence_is_read_if_the_page_has_no_other():
     found = main_text(
         Page("<body><article><p>不好喝</p><p>買的人都說 味道怪怪的 下次不買了</p></article></body>", "")
     )
-    assert found.choice is Choice.DENSITY
+    assert found.choice is TextSource.DENSITY
     assert "味道怪怪的" in found.body
 
 
@@ -109,14 +109,14 @@ def test_json_ld_is_taken_where_density_agrees():
     script += f'"articleBody": "{told}", "datePublished": "2013-05-03", "author": [{{"name": "李女士"}}]}}]}}'
     found = main_text(Page(page(head=f'<script type="application/ld+json">{script}</script>'), ""))
     assert (found.choice, found.body, found.author, found.date_text) == (
-        Choice.JSON_LD,
+        TextSource.JSON_LD,
         told,
         "李女士",
         "2013-05-03",
     )
     other = script.replace(told, "广告词，与本页无关，买一送一，只限今天，先到先得，欲购从速。")
     found = main_text(Page(page(head=f'<script type="application/ld+json">{other}</script>'), ""))
-    assert found.choice is Choice.DENSITY
+    assert found.choice is TextSource.DENSITY
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_json_ld_is_taken_where_density_agrees():
 )
 def test_broken_json_ld_is_passed_over(broken):
     found = main_text(Page(page(head=f'<script type="application/ld+json">{broken}</script>'), ""))
-    assert found.choice is Choice.DENSITY
+    assert found.choice is TextSource.DENSITY
 
 
 def test_meta_tags_tell_author_and_date():

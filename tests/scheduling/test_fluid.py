@@ -36,7 +36,7 @@ def collected(wanted, seconds):
 
 def drained(wanted):
     """x of the first program."""
-    program = fluid._Program(wanted, *fluid._columns(wanted))
+    program = fluid._LinearProgram(wanted, *fluid._columns(wanted))
     return program.drain()
 
 

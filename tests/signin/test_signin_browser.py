@@ -10,7 +10,7 @@ import pytest
 from patience import PATIENCE_S
 
 from tasks.fetching.guard import SessionSettings
-from tasks.signin.browser import Page, Session
+from tasks.signin.browser import Session, VisitedPage
 from tasks.signin.errors import SignInBroken
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
@@ -79,7 +79,7 @@ FORM = """<form action=/other></form><form id=f method=POST action="/in?a=1">
 
 
 def test_a_form_is_sent_as_a_browser_sends_it():
-    form = Page("https://a.com/login?x=1", 200, FORM, "gb18030").form("form#f")
+    form = VisitedPage("https://a.com/login?x=1", 200, FORM, "gb18030").form("form#f")
     assert (form.action, form.method) == ("https://a.com/in?a=1", "post")
     body = form.filled({"u": "王", "p": "a b&c"})
     assert "u=%CD%F5" in body  # 王 in GB 18030, the encoding of its page
@@ -97,7 +97,7 @@ def test_a_form_is_sent_as_a_browser_sends_it():
 
 
 def test_a_form_that_is_not_there_or_lacks_a_field_is_told():
-    page = Page("https://a.com/login?x=1", 200, FORM, "utf-8")
+    page = VisitedPage("https://a.com/login?x=1", 200, FORM, "utf-8")
     with pytest.raises(SignInBroken, match="shows no form 'form#g'"):
         page.form("form#g")
     with pytest.raises(SignInBroken, match="has no field 'name'; it has u, p, t"):
@@ -141,13 +141,13 @@ def test_a_post_becomes_a_get_and_is_never_sent_on():
     ],
 )
 def test_a_form_that_leads_elsewhere_is_not_filled_in(url, action, why):
-    page = Page(url, 200, f'<form method=post action="{action}"><input name=p></form>', "utf-8")
+    page = VisitedPage(url, 200, f'<form method=post action="{action}"><input name=p></form>', "utf-8")
     with session(("127.0.0.1", 9)) as browser, pytest.raises(SignInBroken, match=why):
         browser.submit(page, page.form("form"), "p=secret")
 
 
 def test_a_host_that_is_named_gets_the_form():
-    page = Page("https://a.com/", 200, '<form method=post action="https://b.com/in"></form>', "utf-8")
+    page = VisitedPage("https://a.com/", 200, '<form method=post action="https://b.com/in"></form>', "utf-8")
     with serving(http("in")) as (lab, _), session(lab, ("b.com",)) as browser:
         assert browser.submit(page, page.form("form"), "p=1").text == "in"
 

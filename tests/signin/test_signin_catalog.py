@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from splitter.catalog.load import builtin, parse_catalog
-from splitter.catalog.sign_in import Grant
+from splitter.catalog.sign_in import OAuthGrant
 from splitter.errors import CatalogError
 from tasks.signin.signins import signing
 
@@ -117,5 +117,5 @@ def test_a_name_must_give_a_variable():
 def test_the_lab_s_catalog_has_one_of_each():
     rules = signing(builtin("lab-login"))
     assert rules.keys() == {"bbs.example.com", "club.example.com", "t.example.com"}
-    assert rules["t.example.com"].oauth2.grant is Grant.AUTHORIZATION_CODE
+    assert rules["t.example.com"].oauth2.grant is OAuthGrant.AUTHORIZATION_CODE
     assert signing(builtin("paper-2014")) == {}

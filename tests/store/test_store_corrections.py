@@ -111,7 +111,7 @@ def test_a_text_that_is_found_to_be_nearly_equal_later_gets_the_correction(world
     world.save(lease, hits.todo[0], [judged("1", LONG)])
     correct(world, 1, PRAISE)
     world.save(lease, hits.todo[1], [judged("2", LONG + "！")])
-    step = reposts.Step(0, {1: None, 2: None}, [], [reposts.Link(2, 1, 0.9)], [])
+    step = reposts.Step(0, {1: None, 2: None}, [], [reposts.RepostLink(2, 1, 0.9)], [])
     assert world.do(reposts.save, step)
     assert [row.voice for row in rows_of(world)] == ["praise", "praise"]
     assert world.look(list_linked, 1) == [1, 2]
@@ -125,7 +125,9 @@ def test_the_earlier_of_two_texts_gets_the_correction_of_the_later_one(world):
     world.save(lease, hits.todo[0], [judged("1", LONG)])
     world.save(lease, hits.todo[1], [judged("2", LONG + "！")])
     correct(world, 2, PRAISE)
-    assert world.do(reposts.save, reposts.Step(0, {1: None, 2: None}, [], [reposts.Link(2, 1, 0.9)], []))
+    assert world.do(
+        reposts.save, reposts.Step(0, {1: None, 2: None}, [], [reposts.RepostLink(2, 1, 0.9)], [])
+    )
     assert list_days(world) == [(1, DAY, "praise", 1), (1, DAY, "praise", 2)]
     check(world)
 
@@ -136,7 +138,9 @@ def test_linked_texts_with_a_correction_each_keep_it_and_get_the_next_one_togeth
     world.save(lease, hits.todo[1], [judged("2", LONG + "！")])
     correct(world, 1, PRAISE)
     correct(world, 2, Correction(voice=Voice.NEWS))
-    assert world.do(reposts.save, reposts.Step(0, {1: None, 2: None}, [], [reposts.Link(2, 1, 0.9)], []))
+    assert world.do(
+        reposts.save, reposts.Step(0, {1: None, 2: None}, [], [reposts.RepostLink(2, 1, 0.9)], [])
+    )
     assert [row.voice for row in rows_of(world)] == ["praise", "news"]
     correct(world, 1, Correction(voice=Voice.OTHER))
     assert [row.voice for row in rows_of(world)] == ["other", "other"]

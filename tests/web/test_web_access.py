@@ -19,7 +19,7 @@ from app.run.setting_fields import Settings
 from app.run.settings import as_environment, load_settings
 from app.web import server
 from app.web.address import listening
-from app.web.base.access import Access, Role, Tokens, TooManyWrongTokens, new_token, token_hash
+from app.web.base.access import Access, Tokens, TooManyWrongTokens, VisitorRole, new_token, token_hash
 from app.web.server import add_tokens
 from splitter.errors import InputError
 from tasks.store.sql.tables import subtasks
@@ -295,7 +295,7 @@ def test_a_session_that_nobody_signed_is_none(serve: Serve) -> None:
 def test_an_address_that_others_reach_gets_tokens_that_last(tmp_path: Path) -> None:
     empty = Settings(keys_folder=str(tmp_path))
     own, shown = add_tokens(empty, "0.0.0.0")
-    assert Tokens(own.web_viewer, own.web_operator).role_of(shown) is Role.OPERATOR
+    assert Tokens(own.web_viewer, own.web_operator).role_of(shown) is VisitorRole.OPERATOR
     assert own.web_viewer != own.web_operator
     assert add_tokens(empty, "0.0.0.0") == (own, shown), "at the next start, too"
     assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
@@ -318,6 +318,6 @@ def test_a_taken_port_and_a_wrong_address_are_said() -> None:
 def test_tokens_are_random_and_kept_hashed() -> None:
     assert new_token() != new_token()
     assert VIEWER not in token_hash(VIEWER)
-    assert Tokens(token_hash(VIEWER)).role_of(VIEWER) is Role.VIEWER
+    assert Tokens(token_hash(VIEWER)).role_of(VIEWER) is VisitorRole.VIEWER
     assert Tokens(token_hash(VIEWER)).role_of("") is None
     assert Tokens().role_of("") is None

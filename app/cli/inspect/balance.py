@@ -19,8 +19,8 @@ from app.cli.options import FILE, settings_of, store_there
 from app.cli.render import Part, table, text
 from app.views.fields import extend_row
 from app.views.words import translate
+from splitter.catalog.wrong_values import explain_found_value, explain_wrong_value
 from splitter.errors import InputError, Message, system_reason
-from splitter.wrong_values import explain_found_value, explain_wrong_value
 from tasks.scheduling.balance.curves import (
     AllocationResult,
     Curve,

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 import click
 
 from app.actions import manual_actions
-from app.actions.manual_actions import Action, Refusal
+from app.actions.manual_actions import Action, RefusedSubtask
 from app.cli.command import App, command
 from app.cli.names import check_site
 from app.cli.output import say
@@ -45,7 +45,7 @@ class DryRunView:
     dry_run: bool
     would: Sequence[WouldChange]
     unknown: Sequence[int]
-    refused: Sequence[Refusal]
+    refused: Sequence[RefusedSubtask]
 
 
 @command(None, "retry")

@@ -40,7 +40,7 @@ def _add_rule_options(command: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
+class SweepView:
     """A periodic job of the scheduler."""
 
     name: str
@@ -53,7 +53,7 @@ class SchedulesView:
     """All schedules, and the scheduler's periodic jobs."""
 
     schedules: Sequence[ScheduleView]
-    sweeps: Sequence[Sweep]
+    sweeps: Sequence[SweepView]
 
 
 @click.group()
@@ -86,7 +86,7 @@ def list_(app: App) -> SchedulesView:
     if app.has_store():
         with app.store.read() as tx:
             rows = [view_schedule(row, tx.now) for row in schedules.list_schedules(tx)]
-    return SchedulesView(rows, [Sweep(one.name, one.every_s, one.does) for one in SWEEPS])
+    return SchedulesView(rows, [SweepView(one.name, one.every_s, one.does) for one in SWEEPS])
 
 
 @text.register

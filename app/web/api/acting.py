@@ -131,7 +131,7 @@ def drain(page: Here, wanted: NodeAction) -> NodeAction:
     return wanted
 
 
-class ScheduleAction(_Strict):
+class ScheduleActionBody(_Strict):
     """An action on a schedule."""
 
     number: Annotated[int, Field(ge=1, le=MOST_ID)]
@@ -139,7 +139,7 @@ class ScheduleAction(_Strict):
 
 
 @router.post("/schedules", responses=PROBLEMS)
-def schedule(page: Here, wanted: ScheduleAction) -> ScheduleAction:
+def schedule(page: Here, wanted: ScheduleActionBody) -> ScheduleActionBody:
     """Run a schedule now, pause it, or resume it."""
     schedule_actions.act(
         page.context.store, [str(wanted.number)], schedule_actions.ScheduleAction(wanted.action), page.who

@@ -25,7 +25,7 @@ class TooManyWrongTokens(ReviewloopError):
     """Too many requests with wrong tokens wait for an answer."""
 
 
-class Role(StrEnum):
+class VisitorRole(StrEnum):
     """Roles of visitors: a viewer may read, an operator may also act."""
 
     VIEWER = "viewer"
@@ -42,10 +42,10 @@ class Tokens:
     def __bool__(self) -> bool:
         return bool(self.viewer or self.operator)
 
-    def role_of(self, token: str) -> Role | None:
+    def role_of(self, token: str) -> VisitorRole | None:
         """Return the role of a token; `None` if the token is wrong."""
         given = token_hash(token)
-        roles = ((self.operator, Role.OPERATOR), (self.viewer, Role.VIEWER))
+        roles = ((self.operator, VisitorRole.OPERATOR), (self.viewer, VisitorRole.VIEWER))
         found = [role for kept, role in roles if kept and hmac.compare_digest(kept, given)]
         return found[0] if found else None
 
@@ -68,16 +68,16 @@ class Visitor:
         who: name for the audit log.
     """
 
-    role: Role
+    role: VisitorRole
     who: str
 
     @property
     def may_act(self) -> bool:
         """True if the visitor is an operator."""
-        return self.role is Role.OPERATOR
+        return self.role is VisitorRole.OPERATOR
 
 
-_LOCAL = Visitor(Role.OPERATOR, "on this machine")
+_LOCAL = Visitor(VisitorRole.OPERATOR, "on this machine")
 
 
 @dataclass(slots=True)
@@ -113,7 +113,7 @@ class Access:
         if scheme.lower() == "bearer" and token:
             role = await self._check(token.strip(), address)
             return Visitor(role, f"{role} by token, {address}") if role is not None else None
-        return Visitor(Role(str(session["role"])), str(session["who"])) if session else None
+        return Visitor(VisitorRole(str(session["role"])), str(session["who"])) if session else None
 
     async def sign_in(self, token: str, name: str, address: str) -> dict[str, str] | None:
         """Return a new session, or `None` if the token is wrong.
@@ -126,7 +126,7 @@ class Access:
             return None
         return {"role": str(role), "who": f"{name.strip()[:60] or role}, {address}"}
 
-    async def _check(self, token: str, address: str) -> Role | None:
+    async def _check(self, token: str, address: str) -> VisitorRole | None:
         """Return the role of a right token without delay, and `None` for a wrong one after a pause.
 
         Only wrong tokens that wait now are counted, without a history. A right token never waits: 256 random bits can't

@@ -54,7 +54,7 @@ class Held:
 
 
 @dataclass(slots=True)
-class Context:
+class WebContext:
     """The context that all pages share."""
 
     settings: Settings
@@ -94,7 +94,7 @@ class Notice:
     refused: tuple[str, ...] = ()
 
 
-class Page:
+class PageRequest:
     """One request for a page, with the parts needed to answer it.
 
     Attributes:
@@ -105,7 +105,7 @@ class Page:
 
     def __init__(self, request: Request) -> None:
         self.request = request
-        self.context = cast("Context", request.app.state.context)
+        self.context = cast("WebContext", request.app.state.context)
         self.typed: dict[str, list[str]] = {}
         self.problem = ""
         self.lost_file = False
@@ -186,9 +186,9 @@ class Page:
         return str(self.request.url.include_query_params(lang=other).query)
 
 
-def page_of(request: Request) -> Page:
+def page_of(request: Request) -> PageRequest:
     """Return the page context of a request."""
-    return Page(request)
+    return PageRequest(request)
 
 
-Here = Annotated[Page, Depends(page_of)]
+Here = Annotated[PageRequest, Depends(page_of)]

@@ -10,8 +10,8 @@ from starlette.datastructures import FormData
 from starlette.responses import Response
 
 from app.views.words import translate
-from app.web.base.context import Page
-from splitter.wrong_values import explain_found_value
+from app.web.base.context import PageRequest
+from splitter.catalog.wrong_values import explain_found_value
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -73,7 +73,7 @@ def find_page(request: Request) -> Callable[..., Response] | None:
     return _PAGES.get(getattr(request.scope.get("route"), "endpoint", None) or find_page)
 
 
-def keep_typed(page: Page, form: FormData, problem: str) -> None:
+def keep_typed(page: PageRequest, form: FormData, problem: str) -> None:
     """Store the typed values of a refused form and the message about it in a page."""
     for name, value in form.multi_items():
         if isinstance(value, str):

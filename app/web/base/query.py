@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 
 from app.insight.periods import ALL, USUAL, PeriodChoice, read_period
 from app.views.words import describe
-from app.web.base.context import Here, Page
+from app.web.base.context import Here, PageRequest
 from splitter.catalog.model import Catalog
 from splitter.errors import InputError
 from tasks.store.content import products
@@ -87,7 +87,7 @@ def check_site(tx: Transaction, catalog: Catalog, name: str) -> None:
         raise InputError.unknown("there is no site {name!r}", name, catalog.sites, "/sites")
 
 
-def find_product(page: Page, text: str) -> int:
+def find_product(page: PageRequest, text: str) -> int:
     """Return the number of a product given by number or name. Raises InputError if it is unknown."""
     with page.context.store.read() as tx:
         if text.isascii() and text.isdecimal() and products.has_number(tx, min(int(text[:16]), MOST_ID)):

@@ -19,7 +19,7 @@ from app.importing.product_files import Line, read_typed_names
 from app.importing.product_rows import ProductRows
 from app.views.doubts import Doubt, describe_doubt, list_doubts
 from app.views.words import plural, translate
-from app.web.base.context import Here, Notice, Page
+from app.web.base.context import Here, Notice, PageRequest
 from app.web.base.forms import shown_on
 from app.web.pages.products import list_again
 from splitter.catalog.names import Category
@@ -129,7 +129,7 @@ def make_draft(reader: ProductRows, lines: Sequence[Line]) -> Draft:
     return Draft(sorted(rows, key=lambda row: (not row.refusal, not row.doubts)), reader)
 
 
-def show_form(page: Page) -> Response:
+def show_form(page: PageRequest) -> Response:
     """Show the page with the form for new products."""
     return list_again(page)
 
@@ -184,7 +184,7 @@ async def preview(
 
 
 async def _read_upload(
-    page: Page, file: UploadFile, category: Category | None, ignored: Sequence[str], *, as_list: bool
+    page: PageRequest, file: UploadFile, category: Category | None, ignored: Sequence[str], *, as_list: bool
 ) -> Draft:
     async def wait_for_leaving() -> None:
         while (await page.request.receive())["type"] != "http.disconnect":
@@ -245,7 +245,7 @@ def look_through(page: Here, sent: Annotated[Corrections, Form()]) -> Response:
     return _add(page, corrected)
 
 
-def _show(page: Page, draft: Draft, begin: int = 0, *, status: int = 200) -> Response:
+def _show(page: PageRequest, draft: Draft, begin: int = 0, *, status: int = 200) -> Response:
     outcome = product_actions.preview(page.context.store, draft.wanted)
     rows = list(enumerate(draft.rows))[begin : begin + _ROWS]
     return page.html(
@@ -279,7 +279,7 @@ def _list_urls(page: Here, draft: Draft) -> list[tuple[str, str]]:
     return [(one.site or "", one.url) for one in islice(made, _URLS_SHOWN)]
 
 
-def _add(page: Page, draft: Draft) -> Response:
+def _add(page: PageRequest, draft: Draft) -> Response:
     done = product_actions.add(page.context.store, draft.wanted, page.who, draft.file)
     notes = [translate("{name} is there already.", name=name) for name in done.already[:_KNOWN_NAMED]]
     if draft.refused:

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from app.actions import import_actions
 from app.actions.import_actions import ImportUndo
 from app.views.words import translate
-from app.web.base.context import Here, Notice, Page
+from app.web.base.context import Here, Notice, PageRequest
 from app.web.base.forms import shown_on
 from app.web.base.query import MOST_ID, Cursor
 from splitter.errors import InputError
@@ -34,7 +34,7 @@ def list_imports(page: Here, before: Cursor = 0) -> Response:
     return page.html("imports.html", rows=rows[:_ROWS], more=rows[_ROWS - 1].id if len(rows) > _ROWS else 0)
 
 
-def import_of(page: Page, number: int) -> NumberedImport:
+def import_of(page: PageRequest, number: int) -> NumberedImport:
     """Return an import. Raises HTTPException(404) if the number is unknown."""
     with page.context.store.read() as tx:
         try:

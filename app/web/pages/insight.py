@@ -12,7 +12,7 @@ from fastapi import APIRouter, Form
 from starlette.responses import Response
 
 from app.actions.theme_archive import archive_theme
-from app.insight.counts import Choice
+from app.insight.counts import Selection
 from app.insight.details import list_limits
 from app.insight.findings import list_findings
 from app.insight.periods import PeriodChoice
@@ -49,7 +49,7 @@ def show_product(
         today = local_time(tx.now).date()
     if main is not None:
         return page.html("counted_as.html", number=number, name=name, main=main, period=period)
-    choice = Choice(period.find(today), site, find_theme(theme) if theme else "")
+    choice = Selection(period.find(today), site, find_theme(theme) if theme else "")
     view = page.context.read(
         ("insight", number, choice, today), lambda tx: read_product(tx, (number, name), choice, today, groups)
     )

@@ -27,10 +27,17 @@ from app.views.pairs import (
     list_candidates,
 )
 from app.views.words import translate
-from app.web.base.context import Context, Here, Page
+from app.web.base.context import Here, PageRequest, WebContext
 from app.web.base.query import Text
 from app.web.base.rendering import length, number, percent
-from app.web.pages.node_ratings import FEW, FEWEST_ATTEMPTS, TOO_FEW, Verdict, find_main_reason, list_verdicts
+from app.web.pages.node_ratings import (
+    FEW,
+    FEWEST_ATTEMPTS,
+    TOO_FEW,
+    NodeVerdict,
+    find_main_reason,
+    list_verdicts,
+)
 from tasks.domain.pair_stats import MEMORY, AttemptOutcome, AttemptResult, PairStats
 from tasks.store.queries import pairs
 from tasks.store.queries.pairs import PairAttempt
@@ -60,7 +67,7 @@ MEASURES: Mapping[Measure, Shown] = {
 }
 
 
-def read_pairs(context: Context, site: str = "", node: str = "") -> PairsView:
+def read_pairs(context: WebContext, site: str = "", node: str = "") -> PairsView:
     """Return all pairs with closed attempts, or those of one site or node, as of now."""
     return context.read(("pairs", site, node), lambda tx: get_pairs_view(tx, site or None, node or None))
 
@@ -110,7 +117,7 @@ def matrix(page: Here, measure: Measure = "completion", after: Text = "", q: Tex
     )
 
 
-def words(of_site: Sequence[Verdict]) -> list[tuple[bool | None, str]]:
+def words(of_site: Sequence[NodeVerdict]) -> list[tuple[bool | None, str]]:
     """Return (is good, text) for each verdict in the reader's language. Nodes with too few attempts share one text."""
     told = _tell_verdicts([one for one in of_site if one.phrase != TOO_FEW])
     few = ", ".join(one.node for one in of_site if one.phrase == TOO_FEW)
@@ -119,7 +126,7 @@ def words(of_site: Sequence[Verdict]) -> list[tuple[bool | None, str]]:
     return told
 
 
-def _tell_verdicts(of_site: Sequence[Verdict]) -> list[tuple[bool | None, str]]:
+def _tell_verdicts(of_site: Sequence[NodeVerdict]) -> list[tuple[bool | None, str]]:
     return [
         (
             one.good,
@@ -265,7 +272,7 @@ def _chart(title: str, faded: str, single: str, history: History) -> Markup:
     )
 
 
-def _limits(page: Page, site: str) -> list[tuple[str, float, float]]:
+def _limits(page: PageRequest, site: str) -> list[tuple[str, float, float]]:
     """Return the limits of a site's hosts: (host, requests per second of an address, of all addresses)."""
     context = page.context
     if site not in context.catalog.sites:

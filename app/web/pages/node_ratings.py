@@ -18,7 +18,7 @@ _SLOW = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class NodeVerdict:
     """A verdict on a node at a site.
 
     Attributes:
@@ -37,7 +37,7 @@ class Verdict:
     reason: str = ""
 
 
-def list_verdicts(pairs: Sequence[PairView]) -> Sequence[Verdict]:
+def list_verdicts(pairs: Sequence[PairView]) -> Sequence[NodeVerdict]:
     """Return a verdict on each node that tried a site, the best first.
 
     Args:
@@ -56,7 +56,7 @@ def find_main_reason(pair: PairView) -> str:
 _RANK = {True: 0, None: 1, False: 2}
 
 
-def _judge(pair: PairView, quickest: float | None) -> Verdict:
+def _judge(pair: PairView, quickest: float | None) -> NodeVerdict:
     share, seconds = pair.completion, pair.efficiency_s
     times = seconds / quickest if seconds is not None and quickest else 1.0
     if pair.attempts < FEWEST_ATTEMPTS:
@@ -76,4 +76,6 @@ def _judge(pair: PairView, quickest: float | None) -> Verdict:
         good, phrase = True, "{node} is good: {share} of {offered} pages, {seconds} a page."
     else:
         good, phrase = None, "{node} is fair: {share} of {offered} pages, {seconds} a page{why}."
-    return Verdict(pair.node, good, phrase, share, int(pair.offered), seconds, times, find_main_reason(pair))
+    return NodeVerdict(
+        pair.node, good, phrase, share, int(pair.offered), seconds, times, find_main_reason(pair)
+    )

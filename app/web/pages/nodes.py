@@ -10,12 +10,12 @@ from starlette.responses import Response
 from app.actions import manual_actions
 from app.views.nodes import NODE_FIELDS, REST_FIELDS, NodesView, get_nodes_view, list_problems
 from app.views.words import translate
-from app.web.base.context import Context, Here, Notice
+from app.web.base.context import Here, Notice, WebContext
 
 router = APIRouter()
 
 
-def read_nodes(context: Context) -> NodesView:
+def read_nodes(context: WebContext) -> NodesView:
     """Return the nodes now."""
     return context.read("nodes", lambda tx: get_nodes_view(tx, context.settings.buffer()))
 

@@ -14,7 +14,7 @@ from app.views.nodes import NODE_FIELDS
 from app.views.status import StatusView, describe_view, get_status_view
 from app.views.theme_names import name_theme
 from app.views.words import translate
-from app.web.base.context import Context, Here
+from app.web.base.context import Here, WebContext
 from app.web.base.query import RecentPeriod
 from app.web.pages.products import ListQuery, read_list
 from tasks.domain.states import State
@@ -27,13 +27,13 @@ _PRODUCTS = 5
 """Products with most complaints that are listed."""
 
 
-def read_status(context: Context) -> StatusView:
+def read_status(context: WebContext) -> StatusView:
     """Return the state of the system now, for this page and the API."""
     rule = context.settings.buffer()
     return context.read("status", lambda tx: get_status_view(tx, context.catalog, rule))
 
 
-def read_trends(context: Context) -> tuple[tuple[Sequence[Point], bool], Sequence[Point]]:
+def read_trends(context: WebContext) -> tuple[tuple[Sequence[Point], bool], Sequence[Point]]:
     """Return the queues over time with True if none are left out, and the rows stored per second over time."""
     return context.read("queue trend", get_queue_trend), context.read("storing trend", get_storing_trend)
 

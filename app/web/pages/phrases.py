@@ -13,7 +13,7 @@ from app.insight.rows import NewPhrasesView
 from app.reports.phrases import list_new_phrases
 from app.views.moments import local_time
 from app.views.theme_names import find_theme, list_theme_names
-from app.web.base.context import Here, Notice, Page
+from app.web.base.context import Here, Notice, PageRequest
 from app.web.base.forms import shown_on
 from app.web.base.query import ProductId, RecentPeriod, product_in_path
 from app.web.pages.products import name_of
@@ -24,7 +24,7 @@ from tasks.store.content import products
 router = APIRouter()
 
 
-def read_phrases(page: Page, number: int, period: PeriodChoice) -> NewPhrasesView:
+def read_phrases(page: PageRequest, number: int, period: PeriodChoice) -> NewPhrasesView:
     """Return the new phrases of a product. Raises InputError if the period has no first day."""
     name = name_of(page, number)
     with page.context.store.read() as tx:
@@ -32,7 +32,9 @@ def read_phrases(page: Page, number: int, period: PeriodChoice) -> NewPhrasesVie
     return page.context.read(("phrases", number, days), lambda tx: list_new_phrases(tx, [name], days))
 
 
-def adopt(page: Page, number: int, phrase: str, theme: str, new: NewTheme | None = None) -> AdoptedTerm:
+def adopt(
+    page: PageRequest, number: int, phrase: str, theme: str, new: NewTheme | None = None
+) -> AdoptedTerm:
     """Add a phrase to the themes file, for the category of a product.
 
     Args:
@@ -68,7 +70,7 @@ def show_phrases(page: Here, number: ProductId, period: RecentPeriod) -> Respons
     )
 
 
-def show_phrases_again(page: Page, product: str) -> Response:
+def show_phrases_again(page: PageRequest, product: str) -> Response:
     """Show the phrases of the default period with a refused form."""
     return show_phrases(page, product_in_path(page, product), read_period(None, None, None))
 

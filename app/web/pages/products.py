@@ -27,7 +27,7 @@ from app.reports.product_list import (
 from app.views.doubts import Doubt, describe_doubt
 from app.views.theme_names import name_theme
 from app.views.words import name_text, plural, translate
-from app.web.base.context import Here, Notice, Page
+from app.web.base.context import Here, Notice, PageRequest
 from app.web.base.forms import shown_on
 from app.web.base.query import MOST_ID, ProductId, RecentPeriod, find_product
 from splitter.catalog.model import Catalog
@@ -91,7 +91,7 @@ class ListQuery(ProductFilter):
         )
 
 
-def read_list(page: Page, sent: ListQuery, period: PeriodChoice) -> ProductList:
+def read_list(page: PageRequest, sent: ListQuery, period: PeriodChoice) -> ProductList:
     """Return a part of the list."""
     choice, order = sent.choice, sent.order
     return page.context.read(
@@ -126,7 +126,7 @@ def show_list(page: Here, sent: Annotated[ListQuery, Query()], period: RecentPer
     )
 
 
-def list_again(page: Page) -> Response:
+def list_again(page: PageRequest) -> Response:
     """Show the list with a refused form, and with the form's filter if it is valid."""
     typed = {name: page.get_typed(name) for name in ProductFilter.model_fields}
     try:
@@ -227,7 +227,7 @@ def show_crawl(page: Here, number: ProductId) -> Response:
     )
 
 
-def show_again(page: Page, product: str) -> Response:
+def show_again(page: PageRequest, product: str) -> Response:
     """Show the page of a product with a refused form."""
     return show_crawl(page, find_product(page, product))
 
@@ -292,7 +292,7 @@ def remove(page: Here, number: ProductId, sure: Annotated[Literal["yes"], Form()
     return page.redirect_with(f"/products/{number}/crawl", Notice(said))
 
 
-def name_of(page: Page, number: int) -> str:
+def name_of(page: PageRequest, number: int) -> str:
     """Return the name of a product. Ends the request with 404 if the number is unknown."""
     with page.context.store.read() as tx:
         rows = product_queries.list_numbered(tx, (number,))

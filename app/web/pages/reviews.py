@@ -19,7 +19,7 @@ from app.reports import charts
 from app.views.moments import local_time
 from app.views.theme_names import find_theme, list_theme_names, name_theme
 from app.views.words import translate
-from app.web.base.context import Here, Notice, Page
+from app.web.base.context import Here, Notice, PageRequest
 from app.web.base.forms import shown_on
 from app.web.base.query import MOST_ID, RecentPeriod, check_site, find_product
 from splitter.errors import InputError
@@ -67,7 +67,7 @@ class ReviewQuery(BaseModel):
     undated: bool = False
     before: Annotated[int, Field(ge=0, le=MOST_ID)] = 0
 
-    def find(self, page: Page, period: PeriodChoice) -> ReviewFilter:
+    def find(self, page: PageRequest, period: PeriodChoice) -> ReviewFilter:
         """Return the filter. A day leaves out reviews without a readable date. Raises InputError."""
         number = find_product(page, self.product) if self.product else None
         with page.context.store.read() as tx:
@@ -183,7 +183,7 @@ def review(page: Here, number: ReviewNumber) -> Response:
     return page.html("review.html", one=view.review, view=view, voices=tuple(Voice))
 
 
-def read_correctable(page: Page, number: int) -> CorrectableView:
+def read_correctable(page: PageRequest, number: int) -> CorrectableView:
     """Return a review that a person may correct. Ends the request with 404 if there is no such review."""
     try:
         with page.context.store.read() as tx:

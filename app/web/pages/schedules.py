@@ -12,7 +12,7 @@ from app.actions import schedule_actions
 from app.actions.schedule_actions import ScheduleAction, name_of, rule_text, state_of
 from app.sending.delivery import shown_destination
 from app.views.words import translate
-from app.web.base.context import Context, Here, Notice
+from app.web.base.context import Here, Notice, WebContext
 from app.web.base.query import MOST_ID
 from tasks.store.queue import schedules
 from tasks.store.queue.schedules import MOST_TRIES, Schedule
@@ -21,7 +21,7 @@ from tasks.store.sql.transaction import Transaction
 router = APIRouter()
 
 
-def read_schedules(context: Context) -> tuple[list[Schedule], datetime]:
+def read_schedules(context: WebContext) -> tuple[list[Schedule], datetime]:
     """Return all schedules, and the time of the database's clock."""
 
     def read(tx: Transaction) -> tuple[list[Schedule], datetime]:

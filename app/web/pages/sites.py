@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from app.views.sites import SITE_FIELDS, SiteView, get_sites_view
 from app.views.words import translate
-from app.web.base.context import Context, Here
+from app.web.base.context import Here, WebContext
 from app.web.base.forms import shown_on
 from app.web.base.query import Text
 from app.web.pages.matrix import read_pairs, words
@@ -41,7 +41,7 @@ _TRYING = Lock()
 """Lock for reading one page at a time, as a hostile page may take long."""
 
 
-def read_sites(context: Context) -> Sequence[SiteView]:
+def read_sites(context: WebContext) -> Sequence[SiteView]:
     """Return all sites of the catalog, and removed sites with attempts, by name."""
     return context.read("sites", lambda tx: get_sites_view(tx, context.catalog)).sites
 
@@ -139,7 +139,7 @@ def _replace_rules(catalog: Catalog, name: str, rules: str) -> Catalog:
     return catalog.model_copy(update={"sites": {**catalog.sites, name: changed}})
 
 
-def _check_address(context: Context, name: str, url: str) -> None:
+def _check_address(context: WebContext, name: str, url: str) -> None:
     """Raise an error if an address is not on the site's or its engine's host, or if a stored robots.txt refuses it."""
     if not url:
         raise InputError("Paste a page, or give an address.")

@@ -37,7 +37,7 @@ from app.importing.review_checks import ProductNames, ReviewChecks
 from app.importing.review_columns import field_columns
 from app.importing.review_files import open_review_file
 from app.importing.review_import import Saving, import_reviews
-from app.insight.counts import Choice
+from app.insight.counts import Selection
 from app.insight.findings import list_findings
 from app.insight.product import read_product
 from app.insight.rows import ThemeState
@@ -302,7 +302,7 @@ def _tell_story(store: _DatedStore, _shared: Path, smallest: bool) -> _Found:
 def _list_sentences(tx: Transaction, name: str, today: date) -> Mapping[str, str]:
     """Return what the page of a product says of its last 90 days, by language."""
     number = products.find(tx, name).id
-    choice = Choice(Period(today - timedelta(days=89), today))
+    choice = Selection(Period(today - timedelta(days=89), today))
     view = read_product(tx, (number, name), choice, today, _groups())
     sentences = {}
     for language in ("zh", "en"):

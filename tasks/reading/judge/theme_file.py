@@ -18,7 +18,7 @@ from typing import Annotated, Final
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 from pydantic_core import ErrorDetails
 from splitter.catalog import yamlfile
-from splitter.catalog.yamlfile import Document, Place, Problem
+from splitter.catalog.yamlfile import CatalogFault, Document, Place
 from splitter.errors import CatalogError, Message
 
 log = logging.getLogger("reviewloop.reading")
@@ -108,7 +108,7 @@ def parse_themes(text: str, origin: str) -> ThemeFile:
         yamlfile.raise_problems([*document.problems, *problems], origin)
         raise
     except (TypeError, ValueError) as error:
-        yamlfile.raise_problems([*document.problems, Problem(1, "", str(error))], origin)
+        yamlfile.raise_problems([*document.problems, CatalogFault(1, "", str(error))], origin)
         raise
     problems = [document.problem(place, message) for place, message in _list_problems(found)]
     yamlfile.raise_problems([*document.problems, *problems], origin)
@@ -173,7 +173,7 @@ def _version(themes: ThemeFile) -> str:
     return hashlib.sha256(themes.model_dump_json(by_alias=True).encode()).hexdigest()[:12]
 
 
-def _shape_problem(document: Document, detail: ErrorDetails) -> Problem:
+def _shape_problem(document: Document, detail: ErrorDetails) -> CatalogFault:
     place: Place = tuple(step for step in detail["loc"] if step != "[key]")
     if detail["type"] == "extra_forbidden":
         if len(place) == 1:

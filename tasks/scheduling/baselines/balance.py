@@ -25,7 +25,7 @@ from tasks.scheduling.balance.exact import exact
 from tasks.scheduling.baselines.dispatch import Baseline, DecisionContext
 from tasks.scheduling.decision import REPLAN_S, AllocationSettings, Assignment, join_names
 from tasks.scheduling.posterior import posterior
-from tasks.scheduling.ready_queue import Group, ReadyQueue
+from tasks.scheduling.ready_queue import ReadyQueue, SubtaskGroup
 
 _ANY_SITE = ("",)
 """No site is called so: what is expected of it is the node's own mean over all sites."""
@@ -58,7 +58,7 @@ class Balance(Baseline):
         is_trained = name in self._settings.run_times
         return because(Reason.SHARE_LEFT_TRAINED if is_trained else Reason.SHARE_LEFT, targets=left[name])
 
-    def why_held_back(self, ready: ReadyQueue, group: Group) -> Explanation | None:
+    def why_held_back(self, ready: ReadyQueue, group: SubtaskGroup) -> Explanation | None:
         """Return whose shares are used up."""
         return because(Reason.SHARES_USED, nodes=join_names(ready.able(group)))
 

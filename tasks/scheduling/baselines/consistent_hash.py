@@ -20,7 +20,7 @@ from tasks.domain.facts import SubtaskFacts
 from tasks.domain.reasons import Explanation, Reason, because
 from tasks.scheduling.baselines.dispatch import Baseline, DecisionContext, give_to_owners
 from tasks.scheduling.decision import AllocationSettings, Assignment, join_names
-from tasks.scheduling.ready_queue import Group, ReadyQueue
+from tasks.scheduling.ready_queue import ReadyQueue, SubtaskGroup
 
 _BUCKETS = 1024
 """Per site: enough that nodes own about as equally many as if each URL were hashed onto the ring by itself."""
@@ -62,12 +62,12 @@ class ConsistentHash(Baseline):
             lambda *_: because(Reason.HASHED),
         )
 
-    def why_held_back(self, ready: ReadyQueue, group: Group) -> Explanation | None:
+    def why_held_back(self, ready: ReadyQueue, group: SubtaskGroup) -> Explanation | None:
         """Return the nodes that own them."""
         owners = dict.fromkeys(self._owner(ready, group, one) or "-" for one in group.queue)
         return because(Reason.WAITS_FOR_OWNER, nodes=join_names(list(owners)))
 
-    def _owner(self, ready: ReadyQueue, group: Group, subtask: SubtaskFacts) -> str | None:
+    def _owner(self, ready: ReadyQueue, group: SubtaskGroup, subtask: SubtaskFacts) -> str | None:
         if self._owners_of != (ready, ready.version):
             self._owners_of = ready, ready.version
             self._owners.clear()

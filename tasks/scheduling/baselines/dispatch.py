@@ -14,7 +14,7 @@ from tasks.domain.facts import SubtaskFacts
 from tasks.domain.reasons import Explanation
 from tasks.scheduling import eligibility
 from tasks.scheduling.decision import AllocationSettings, Assignment, candidates, why_busy
-from tasks.scheduling.ready_queue import Group, Level, ReadyQueue
+from tasks.scheduling.ready_queue import Level, ReadyQueue, SubtaskGroup
 from tasks.scheduling.statistics import Knowledge
 
 Why = Callable[[str], Explanation]
@@ -34,7 +34,7 @@ class DecisionContext:
     rng: Random
     explain: bool
 
-    def groups(self, levels: Iterable[Level] | None = None) -> Iterator[Group]:
+    def groups(self, levels: Iterable[Level] | None = None) -> Iterator[SubtaskGroup]:
         """Groups whose hosts can take an attempt, while nodes are free: by priority, then in queue order.
 
         A group whose next subtask was taken comes again. This costs what the groups cost, however many subtasks wait.
@@ -51,7 +51,7 @@ class DecisionContext:
                 if not self.ready.free:
                     return
 
-    def choices(self) -> Iterator[tuple[Group, list[str]]]:
+    def choices(self) -> Iterator[tuple[SubtaskGroup, list[str]]]:
         """The same groups with the nodes that can take the next subtask; those that none can take are left out."""
         for group in self.groups():
             able = self.ready.able(group)
@@ -60,7 +60,7 @@ class DecisionContext:
 
     def give(
         self,
-        group: Group,
+        group: SubtaskGroup,
         node: str,
         why: Why,
         scores: Callable[[str], float | None] | None = None,
@@ -111,7 +111,7 @@ class Baseline(ABC):
     def assign(self, context: DecisionContext) -> Iterator[Assignment]:
         """Give subtasks away one by one."""
 
-    def why_held_back(self, ready: ReadyQueue, group: Group) -> Explanation | None:  # noqa: ARG002
+    def why_held_back(self, ready: ReadyQueue, group: SubtaskGroup) -> Explanation | None:  # noqa: ARG002
         """See `AllocationStrategy`."""
         return None
 
@@ -132,7 +132,7 @@ def stretched(lasts_s: float, ready: ReadyQueue) -> float:
     return lasts_s * max(1.0, len(ready.sites) * len(ready.nodes) / _MANY_PAIRS)
 
 
-def alike(group: Group) -> tuple[object, ...]:
+def alike(group: SubtaskGroup) -> tuple[object, ...]:
     """The facts that the nodes that may take a group, and their yields, depend on."""
     one = group.first
     return one.site, one.kind, one.hosts, one.failed_on, one.assigned
@@ -145,8 +145,8 @@ def taken(ready: ReadyQueue, node: str) -> int:
 
 def give_to_owners(
     context: DecisionContext,
-    owner: Callable[[Group, SubtaskFacts], str | None],
-    why: Callable[[Group, str], Explanation],
+    owner: Callable[[SubtaskGroup, SubtaskFacts], str | None],
+    why: Callable[[SubtaskGroup, str], Explanation],
 ) -> Iterator[Assignment]:
     """Give each waiting subtask to the one node it belongs to, in queue order; those whose node is busy wait.
 
@@ -165,11 +165,11 @@ def give_to_owners(
                 return
 
 
-def _one_by_one(context: DecisionContext, level: Level) -> Iterator[tuple[Group, int]]:
+def _one_by_one(context: DecisionContext, level: Level) -> Iterator[tuple[SubtaskGroup, int]]:
     """Waiting subtasks of a level that some node can take, in queue order: group and place, which may be taken."""
     arriving = context.groups([level])
-    coming, seen = next(arriving, None), set[Group]()
-    opened: list[tuple[int, int, Group]] = []  # subtask, place, group
+    coming, seen = next(arriving, None), set[SubtaskGroup]()
+    opened: list[tuple[int, int, SubtaskGroup]] = []  # subtask, place, group
     while coming is not None or opened:
         if coming is not None and (not opened or coming.first.id < opened[0][0]):
             if coming not in seen and context.ready.able(coming):

@@ -23,7 +23,7 @@ from tasks.domain.reasons import Explanation, Reason, because
 from tasks.scheduling import eligibility
 from tasks.scheduling.baselines.dispatch import Baseline, DecisionContext, alike, stretched
 from tasks.scheduling.decision import AllocationSettings, Assignment, join_names
-from tasks.scheduling.ready_queue import Group, ReadyQueue
+from tasks.scheduling.ready_queue import ReadyQueue, SubtaskGroup
 
 _POOR = 0.5
 """Assumed: an efficiency worse than the best one's by more than 1 / this is too poor."""
@@ -82,7 +82,7 @@ class Feedback2014(Baseline):
                     self._trials.setdefault((site, chosen), now_s)
                 yield context.give(group, chosen, seen.why, seen.completion.get)
 
-    def why_held_back(self, ready: ReadyQueue, group: Group) -> Explanation | None:
+    def why_held_back(self, ready: ReadyQueue, group: SubtaskGroup) -> Explanation | None:
         """Return which free nodes are too slow at its site; `None` if none is."""
         seen = self._seen.get(alike(group), _Seen({}, {}, math.inf))
         slow = [f"{name} {seen.efficiency_s[name]:.3g}" for name in ready.able(group) if seen.poor(name)]
@@ -90,7 +90,7 @@ class Feedback2014(Baseline):
             return None
         return because(Reason.NODES_TOO_SLOW, rates=join_names(slow), limit_s=seen.limit_s)
 
-    def _look_up(self, context: DecisionContext, group: Group) -> _Seen:
+    def _look_up(self, context: DecisionContext, group: SubtaskGroup) -> _Seen:
         key, site, ready = alike(group), group.first.site, context.ready
         if key not in self._seen:
             names = eligibility.eligible(group.first, ready.nodes, ready.hosts)

@@ -22,7 +22,7 @@ from tasks.scheduling.baselines.consistent_hash import point
 from tasks.scheduling.baselines.dispatch import Baseline, DecisionContext, give_to_owners
 from tasks.scheduling.baselines.simple import RandomNode
 from tasks.scheduling.decision import AllocationSettings, AllocationStrategy, Assignment, Distances
-from tasks.scheduling.ready_queue import Group, ReadyQueue
+from tasks.scheduling.ready_queue import ReadyQueue, SubtaskGroup
 
 
 def proximity(settings: AllocationSettings) -> AllocationStrategy:
@@ -44,19 +44,19 @@ class Nearest(Baseline):
         ready = context.ready
         return give_to_owners(context, partial(self._owner, ready), partial(self._why, ready))
 
-    def why_held_back(self, ready: ReadyQueue, group: Group) -> Explanation | None:
+    def why_held_back(self, ready: ReadyQueue, group: SubtaskGroup) -> Explanation | None:
         """Return which near nodes they wait for; `None` if there are none."""
         site = group.first.site
         owners = dict.fromkeys(self._owner(ready, group, one) for one in group.queue)
         near = [f"{name} {self._format_delay(ready, site, name)}" for name in owners if name is not None]
         return because(Reason.WAITS_FOR_NEAR, site=site, nodes=", ".join(near)) if near else None
 
-    def _owner(self, ready: ReadyQueue, group: Group, subtask: SubtaskFacts) -> str | None:
+    def _owner(self, ready: ReadyQueue, group: SubtaskGroup, subtask: SubtaskFacts) -> str | None:
         near = self._near(ready, group)
         draw = crc32(f"{subtask.site}/{subtask.id}".encode()) % max(1, self._settings.nearest)
         return near[draw % len(near)] if near else None
 
-    def _near(self, ready: ReadyQueue, group: Group) -> list[str]:
+    def _near(self, ready: ReadyQueue, group: SubtaskGroup) -> list[str]:
         """The nearest nodes that may take a group."""
         may = (name for name in self._by_delay(ready, group.first.site) if ready.may_take(group, name))
         return list(islice(may, max(1, self._settings.nearest)))
@@ -76,7 +76,7 @@ class Nearest(Baseline):
         delay_ms = self._by_delay(ready, site)[name]
         return "(?)" if math.isnan(delay_ms) else f"({delay_ms:.3g} ms)"
 
-    def _why(self, ready: ReadyQueue, group: Group, name: str) -> Explanation:
+    def _why(self, ready: ReadyQueue, group: SubtaskGroup, name: str) -> Explanation:
         near = self._near(ready, group)
         delay_ms = self._by_delay(ready, group.first.site)[name]
         if math.isnan(delay_ms):

@@ -26,7 +26,7 @@ from tasks.domain.reasons import Explanation, Reason, because
 from tasks.scheduling.baselines.dispatch import Baseline, DecisionContext, Why, alike, stretched, taken
 from tasks.scheduling.decision import REPLAN_S, TYPICAL_PAGES, Assignment
 from tasks.scheduling.posterior import Array, posterior
-from tasks.scheduling.ready_queue import Backlog, Group, ReadyQueue
+from tasks.scheduling.ready_queue import Backlog, ReadyQueue, SubtaskGroup
 
 
 class ShortestDelay(Baseline):
@@ -42,7 +42,7 @@ class ShortestDelay(Baseline):
             self._rows = _estimated(context)
         names, held = list(ready.nodes), _attempts_held(ready)
         for level in ready.levels():
-            counted = Counter[Group]()
+            counted = Counter[SubtaskGroup]()
             longest = max(len(group.queue) for groups in level.sites.values() for group in groups)
             for doubling in range(longest.bit_length()):
                 for group in context.groups([level]):
@@ -62,7 +62,7 @@ class ShortestDelay(Baseline):
                         held[best] += joining
                         counted[group] += joining
 
-    def why_held_back(self, ready: ReadyQueue, group: Group) -> Explanation | None:
+    def why_held_back(self, ready: ReadyQueue, group: SubtaskGroup) -> Explanation | None:
         """Return which busy node is worth waiting for; `None` if none is."""
         if self._made[1] != ready.version:
             return None
@@ -72,7 +72,7 @@ class ShortestDelay(Baseline):
             return because(Reason.FREE_ARE_SLOWER, node=name)
         return because(Reason.SHORTEST_DELAY, node=name, delay_s=float(delays.min()))
 
-    def _row(self, ready: ReadyQueue, group: Group) -> Array:
+    def _row(self, ready: ReadyQueue, group: SubtaskGroup) -> Array:
         """The estimates of a group's site, infinite for nodes that may not take the group."""
         key = alike(group)
         if key not in self._rows:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from tasks.domain.verdicts import Verdict
 from tasks.store.content import counted_reviews, links, reviews
 from tasks.store.content.links import Link
-from tasks.store.content.reviews import Record
+from tasks.store.content.reviews import ReviewValues
 from tasks.store.queue import result_pages, transitions
 from tasks.store.queue.leases import Lease, lock_leased
 from tasks.store.queue.result_pages import KnownPage, ResultPageToStore, StoredHits, find_pages
@@ -51,7 +51,7 @@ class NewPage:
     content_hash: str
     encoding: str
     size: int
-    records: Sequence[Record]
+    records: Sequence[ReviewValues]
     etag: str | None = None
     last_modified: str | None = None
     confidence: float = 1.0

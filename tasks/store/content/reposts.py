@@ -23,7 +23,7 @@ SETTLED = timedelta(seconds=60)
 """PostgreSQL numbers rows before it commits them: after this time no lower number appears any more."""
 
 
-class Link(NamedTuple):
+class RepostLink(NamedTuple):
     """A row of `review_links`: a review, its original, and how near they are."""
 
     review_id: int
@@ -57,7 +57,7 @@ class Step(NamedTuple):
     after: int
     reviews: Mapping[int, int | None]
     copies: Sequence[CopyChange]
-    links: Sequence[Link]
+    links: Sequence[RepostLink]
     bands: Sequence[tuple[int, int]]
 
 
@@ -127,7 +127,7 @@ _REPLACE_LINKED = """
 """
 
 
-def add(tx: Transaction, links: Sequence[Link], bands: Sequence[tuple[int, int]]) -> None:
+def add(tx: Transaction, links: Sequence[RepostLink], bands: Sequence[tuple[int, int]]) -> None:
     """Insert links, and bands (band, review) of originals."""
     tx.insert("review_links", ("review_id", "original_id", "similarity"), links, skip_known=True)
     tx.insert("review_bands", ("band", "review_id"), bands, skip_known=True)

@@ -59,7 +59,7 @@ def date_columns(date: datetime | None) -> Dating:
     return Dating(utc_text(date), date.date().isoformat(), date.time() != time.min)
 
 
-class Record(NamedTuple):
+class ReviewValues(NamedTuple):
     """A row of `reviews`, without the number of its page; made where the page is read, as one writer writes for all.
 
     Attributes:
@@ -95,10 +95,10 @@ class Record(NamedTuple):
     refused: str | None
 
 
-_COLUMNS = (*Record._fields, "page_id", "collected_at")
-_BODY = Record._fields.index("body")
-_FIRST_VOICE = Record._fields.index("voice")
-VOICE = Record._fields[_FIRST_VOICE : _FIRST_VOICE + len(VoiceJudgement._fields)]
+_COLUMNS = (*ReviewValues._fields, "page_id", "collected_at")
+_BODY = ReviewValues._fields.index("body")
+_FIRST_VOICE = ReviewValues._fields.index("voice")
+VOICE = ReviewValues._fields[_FIRST_VOICE : _FIRST_VOICE + len(VoiceJudgement._fields)]
 _OTHER_PRODUCT = Verdict.WRONG_PRODUCT.value
 _NOT_JUDGED = (None,) * len(VOICE)
 
@@ -110,7 +110,7 @@ def text_hash(body: str) -> bytes:
 
 def record_of(
     origin: PageOrigin, review: Review, refused: str | None = None, copy_key: bytes | None = None
-) -> Record:
+) -> ReviewValues:
     """Return the row of a record as it was read, with the reason if it is refused."""
     *texts, date, rating, variant, voice, themes = review
     if (joined := "".join((*texts, variant))) != storable(joined):
@@ -119,7 +119,7 @@ def record_of(
         rating = None
     read = (*texts, *date_columns(date), rating, variant)
     judged = (*(voice or _NOT_JUDGED), theme_column(themes))
-    return Record._make((*read, *judged, *origin, text_hash(texts[_BODY]), copy_key, refused))
+    return ReviewValues._make((*read, *judged, *origin, text_hash(texts[_BODY]), copy_key, refused))
 
 
 def theme_column(themes: Iterable[Theme] | None) -> list[tuple[str, int, int, int]] | None:
@@ -136,7 +136,7 @@ def read_themes(values: Iterable[tuple[str, int, int, int]]) -> tuple[Theme, ...
 
 def records_of(
     origin: PageOrigin, kept: Iterable[Review], refused: Iterable[tuple[str, Review]], verdict: Verdict
-) -> list[Record]:
+) -> list[ReviewValues]:
     """Return the rows of a page: of reviews, and of records that are refused, each with its reason.
 
     Args:
@@ -149,14 +149,14 @@ def records_of(
     ]
 
 
-def judge_again(records: Iterable[Record], *, of_product: bool) -> list[Record]:
+def judge_again(records: Iterable[ReviewValues], *, of_product: bool) -> list[ReviewValues]:
     """Return a page's records with its reviews refused, or not, because of the product that the page is about."""
     reason = None if of_product else _OTHER_PRODUCT
     return [one._replace(refused=reason) if one.refused in (None, _OTHER_PRODUCT) else one for one in records]
 
 
 def insert(
-    tx: Transaction, pages: Iterable[tuple[int, Iterable[Record]]], *, at: datetime | None = None
+    tx: Transaction, pages: Iterable[tuple[int, Iterable[ReviewValues]]], *, at: datetime | None = None
 ) -> None:
     """Insert records of pages, each review linked to the first one that it is a copy of if there is one.
 
@@ -215,7 +215,7 @@ _TEXTS = "SELECT page_id, key, text_hash, copy_key FROM reviews WHERE page_id IN
 
 
 def save_again(
-    tx: Transaction, at: datetime, page_id: int, records: Sequence[Record], known: dict[str, StoredText]
+    tx: Transaction, at: datetime, page_id: int, records: Sequence[ReviewValues], known: dict[str, StoredText]
 ) -> int:
     """Store the records of one page that was read again: new reviews, and refused records in place of earlier ones.
 
@@ -229,13 +229,13 @@ def save_again(
         The number of new reviews.
     """
     tx.later("DELETE FROM reviews WHERE page_id = :page AND refused IS NOT NULL", page=page_id)
-    added: dict[str, Record] = {}
+    added: dict[str, ReviewValues] = {}
     for record in _list_new(records, known):
         key = record.key
         if key.startswith("#") or key in known or key in added:
             key = _next_key(record.text_hash, known.keys() | added.keys())
         added[key] = record._replace(key=key)
-    refused: dict[str, Record] = {}
+    refused: dict[str, ReviewValues] = {}
     for record in records:
         key = record.key
         if key.startswith("#") or key in known or key in added:
@@ -247,12 +247,12 @@ def save_again(
     return len(added)
 
 
-def _list_new(records: Iterable[Record], known: Mapping[str, StoredText]) -> list[Record]:
+def _list_new(records: Iterable[ReviewValues], known: Mapping[str, StoredText]) -> list[ReviewValues]:
     """Return the reviews of a page that are not stored yet."""
     times = Counter(one.text_hash for one in known.values())
     copy_keys = {one.copy_key for one in known.values() if one.copy_key is not None}
-    with_id: dict[str, Record] = {}
-    same_text: dict[bytes, list[Record]] = defaultdict(list)
+    with_id: dict[str, ReviewValues] = {}
+    same_text: dict[bytes, list[ReviewValues]] = defaultdict(list)
     for record in records:
         if record.refused is not None:
             continue

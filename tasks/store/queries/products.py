@@ -230,7 +230,7 @@ _STATES = """
 """
 
 
-class SearchUrl(NamedTuple):
+class SearchAddress(NamedTuple):
     """An address that a product is searched for at."""
 
     site: str
@@ -238,9 +238,9 @@ class SearchUrl(NamedTuple):
     state: str
 
 
-def list_search_urls(tx: Transaction, product_id: int) -> list[SearchUrl]:
+def list_search_urls(tx: Transaction, product_id: int) -> list[SearchAddress]:
     """Return the newest search URLs of a product that became targets: at most 50, of as many of its newest tasks."""
-    return tx.records(SearchUrl, _SEARCH_URLS, product=product_id, most=_MOST_URLS)
+    return tx.records(SearchAddress, _SEARCH_URLS, product=product_id, most=_MOST_URLS)
 
 
 _SEARCH_URLS = """

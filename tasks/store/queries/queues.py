@@ -436,7 +436,7 @@ def get_storing_trend(tx: Transaction) -> list[Point]:
 _NEWEST_PAGES = "SELECT fetched_at, reviews FROM pages ORDER BY id DESC LIMIT :newest"
 
 
-class Pace(NamedTuple):
+class StoringRate(NamedTuple):
     """Pages and reviews stored a second lately.
 
     Attributes:
@@ -454,7 +454,7 @@ class _Lately(NamedTuple):
     reviews: int
 
 
-def get_pace(tx: Transaction, seconds: float) -> Pace:
+def get_pace(tx: Transaction, seconds: float) -> StoringRate:
     """Return how fast nodes stored in the last seconds, or since the first page in that time.
 
     It reads at most the newest `NEWEST_PAGES` pages.
@@ -463,7 +463,7 @@ def get_pace(tx: Transaction, seconds: float) -> Pace:
     (lately,) = tx.records(_Lately, _PACE, newest=NEWEST_PAGES, since=since)
     if lately.first is not None:
         seconds = max(1.0, (tx.now - lately.first).total_seconds())
-    return Pace(seconds, lately.pages / seconds, lately.reviews / seconds)
+    return StoringRate(seconds, lately.pages / seconds, lately.reviews / seconds)
 
 
 # An import has no node.
