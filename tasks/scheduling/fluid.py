@@ -247,6 +247,13 @@ def _below(parts: list[_Entries]) -> _Entries:
     )
 
 
+class _SilentHighs(Highs):
+    """HiGHS that prints nothing. Its constructor prints a banner when it enables callbacks, which nothing here uses."""
+
+    def enableCallbacks(self) -> None:  # noqa: N802
+        self.setOptionValue("output_flag", False)
+
+
 def _least(cost: Array, entries: _Entries, right: Array) -> tuple[Array, Array] | None:
     """Return the x >= 0 with entries @ x <= right that minimises cost @ x (HiGHS), and the decrease of this cost per
     unit of `right`; `None` if there is no x."""
@@ -260,8 +267,7 @@ def _least(cost: Array, entries: _Entries, right: Array) -> tuple[Array, Array] 
     program.a_matrix_.start_ = np.concatenate([[0], ends])
     program.a_matrix_.index_ = entries.row[order]
     program.a_matrix_.value_ = entries.value[order]
-    solver = Highs()  # type: ignore[no-untyped-call]
-    solver.setOptionValue("output_flag", False)
+    solver = _SilentHighs()  # type: ignore[no-untyped-call]
     solver.passModel(program)
     solver.run()
     if solver.getModelStatus() != HighsModelStatus.kOptimal:

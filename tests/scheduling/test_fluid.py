@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from dataclasses import replace
 from math import inf
 
@@ -5,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from patience import PATIENCE_S
 
 from tasks.scheduling import fluid
 from tasks.scheduling.fluid import EARLY, Demand, divide
@@ -239,3 +242,12 @@ def test_of_two_nodes_that_collect_the_same_the_one_with_fewer_requests_is_taken
         Demand(**{name: getattr(wanted, name) for name in wanted.__slots__} | {"asks": asks})
     ).seconds
     assert seconds[0, 1] == pytest.approx(0.0, abs=1e-6)
+
+
+def test_the_solver_prints_nothing(capfd):
+    code = (
+        "import numpy as np; from tasks.scheduling import fluid; one = np.ones((1, 1)); "
+        "fluid.divide(fluid.Demand(rates=one, pages=one[0], slots=one[0], asks=one, hosts=[], alone=one))"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=PATIENCE_S)
+    assert capfd.readouterr() == ("", "")
