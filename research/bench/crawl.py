@@ -7,6 +7,7 @@ field, and a difference is an error. Each also crawls a quarter of the pages, so
 
 from __future__ import annotations
 
+import compileall
 import json
 import os
 import statistics
@@ -19,6 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from app.run.version import ROOT
 from research.bench.crawl_peers.contest import Agreement, Call, Figures, children_cpu_s, page_digests
 from research.bench.crawl_peers.web import PAGES_OF_A_PRODUCT, PAGES_OF_A_SITE
 from research.tools.meter import BenchError, cores
@@ -169,6 +171,8 @@ def run(_shared: Path, smallest: bool) -> dict[str, Any]:
 def course(core: set[int], others: set[int], pages: int) -> Iterator[Callable[[Contestant, int], Figures]]:
     """Serve pages on the other cores; yields the function that lets a contestant crawl the first of them on its core."""
     agreement = Agreement()
+    for layer in ("app", "tasks", "splitter", "research"):
+        compileall.compile_dir(ROOT / layer, quiet=2)
     with serving("research.bench.crawl_peers.web", str(pages), core=others) as (port, _):
         yield lambda one, count: _turn(one, count, port, core, agreement)
 

@@ -30,7 +30,8 @@ _END_S = 30.0
 def _popen(
     module: str, arguments: tuple[str, ...], core: set[int] | None, **pipes: Any
 ) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", module, *arguments]
+    # Without variables such as PYTHONDONTWRITEBYTECODE: installed packages have bytecode, so ours may keep it, too.
+    command = [sys.executable, "-E", "-m", module, *arguments]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, **pipes)
     if core is not None:
         os.sched_setaffinity(process.pid, core)
