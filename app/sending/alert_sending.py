@@ -19,6 +19,7 @@ from app.files.harmless import one_line
 from app.sending.mail_server import SmtpServer
 from app.sending.parcel import DeliveryFailed, Letter
 from app.views.durations import seconds
+from app.views.theme_names import name_alert
 from app.views.words import describe, plural, switch_language, translate
 from splitter.errors import InputError
 from tasks.domain.given_address import AddressKind, read_address, shows_host
@@ -93,7 +94,12 @@ class Receivers:
 
     def tell(self, rows: Sequence[AlertRow], now: datetime, go_on: GoOn = lambda: True) -> SendOutcome:
         """Send one message about these alerts. `go_on` as in `_deliver`."""
-        found = self._deliver(lambda: (_title(rows), _body(rows, now)), go_on)
+
+        def write() -> tuple[str, str]:
+            named = [name_alert(row) for row in rows]
+            return _title(named), _body(named, now)
+
+        found = self._deliver(write, go_on)
         trouble = "; ".join(f"{one.to}: {one.why}" for one in found if one.why)
         if trouble:
             log.warning("an alert did not reach %s", trouble)

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from app.views.words import language, translate
 from splitter.errors import InputError
 from tasks.domain.themes import ALL_THEMES
+
+if TYPE_CHECKING:
+    from tasks.store.queue.notices import AlertRow
 
 
 def name_theme(theme: str) -> str:
@@ -15,6 +20,21 @@ def name_theme(theme: str) -> str:
     if theme == ALL_THEMES:
         return translate("all complaints")
     return _list_names().get(theme, {}).get(language(), theme)
+
+
+def name_alert(row: AlertRow) -> AlertRow:
+    """Return an alert as people read it: with the name of a theme that rises in place of its id."""
+    if row.rule != "rising":
+        return row
+    product, colon, theme = row.subject.rpartition(": ")
+    parameters = dict(row.because.parameters)
+    if "theme" in parameters:
+        parameters["theme"] = name_theme(str(parameters["theme"]))
+    return replace(
+        row,
+        subject=f"{product}{colon}{name_theme(theme)}",
+        because=replace(row.because, parameters=parameters),
+    )
 
 
 def find_theme(text: str, known: Mapping[str, str] | None = None) -> str:

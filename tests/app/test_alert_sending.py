@@ -21,6 +21,7 @@ from app.run.settings import as_environment, load_settings
 from app.sending.alert_sending import Receivers, hide_secrets, place_of
 from splitter.errors import InputError
 from tasks.domain.reasons import Reason, because
+from tasks.domain.themes import ALL_THEMES
 from tasks.scheduling.alerting import Alert
 from tasks.store.queue import notices
 from tasks.store.queue.notices import AlertRow
@@ -118,6 +119,28 @@ def test_a_message_is_in_the_language_of_the_receivers_and_the_log_in_english(
     assert message["title"] == "reviewloop：告警：无响应 n1"
     assert message["message"] == "告警 无响应 n1：baidu 拒绝 n1（验证码），已连续 2 次：reviewloop nodes list"
     assert "ALERT silent n1: baidu refuses n1 (captcha), 2 times in a row" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("theme", "name"), [("foreign_matter", "异物"), (ALL_THEMES, "全部投诉"), ("gone_from_the_file",) * 2]
+)
+def test_an_alert_names_the_theme_that_rises_in_the_language_of_its_receivers(
+    hook: Hook, theme: str, name: str
+) -> None:
+    because_ = because(
+        Reason.THEME_RISES,
+        product="特仑苏",
+        theme=theme,
+        since="2026-10-12",
+        complaints=9,
+        expected=0.5,
+        quotes="",
+    )
+    alert = replace(row("n1"), rule="rising", subject=f"特仑苏: {theme}", because=because_)
+    Receivers([hook.address], language="zh").tell([alert], NOW)
+    assert hook.got[0]["title"].endswith(f"特仑苏: {name}")
+    assert hook.got[0]["message"].count(name) == 2
+    assert alert.subject == f"特仑苏: {theme}", "programs read the id"
 
 
 def test_a_single_alert_is_in_the_title_and_what_a_site_wrote_makes_no_line_of_its_own(hook: Hook) -> None:

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from app.cli.command import App, command
 from app.cli.render import Part, table, text
+from app.views.theme_names import name_alert
 from app.views.words import translate
 
 if TYPE_CHECKING:
@@ -107,13 +108,18 @@ def _(view: AlertsView) -> Iterator[Part]:
             "scheduled reports do."
         )
         yield Text(note, style="dim")
-    for row in view.not_reached:
+    for row in map(name_alert, view.not_reached):
         problem = translate(
             "Not delivered: {rule} {subject}: {why}", rule=row.rule, subject=row.subject, why=row.trouble
         )
         yield Text(problem, style="yellow")
     if view.on:
-        yield table(view.on, "rule subject since told_at because>", title=translate("On now"), now=view.now)
+        yield table(
+            [name_alert(row) for row in view.on],
+            "rule subject since told_at because>",
+            title=translate("On now"),
+            now=view.now,
+        )
     else:
         yield Text(translate("No alert is on."), style="green")
 
