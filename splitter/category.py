@@ -61,15 +61,15 @@ def is_goods(word: str) -> bool:
 def _category_of(text: str) -> Category | None:
     entries = list(_entries_in(text))
 
-    def said(*kinds: Says) -> list[_Entry]:
+    def entries_of(*kinds: Says) -> list[_Entry]:
         return [entry for entry in entries if entry[1] in kinds]
 
-    brands = said(Says.BRANDS)
-    last = (said(Says.GOODS, Says.PACKED, Says.ENDS) or said(Says.PRODUCTS))[-1:]
+    brands = entries_of(Says.BRANDS)
+    last = (entries_of(Says.GOODS, Says.PACKED, Says.ENDS) or entries_of(Says.PRODUCTS))[-1:]
     if last == [(Category.FOOD, Says.GOODS)] and (Category.RESTAURANT, Says.BRANDS) in brands:
         return Category.RESTAURANT  # 瑞幸生椰拿铁, but not 瑞幸咖啡豆
     endings = [_table().get(f"-{word[-1]}") for word in text.split() if len(word) > 1]
-    decisive = last or brands[:1] or said(Says.PLATFORMS)[-1:] or list(filter(None, endings))[-1:]
+    decisive = last or brands[:1] or entries_of(Says.PLATFORMS)[-1:] or list(filter(None, endings))[-1:]
     return decisive[0][0] if decisive else None
 
 

@@ -150,7 +150,7 @@ def _choose(text: str) -> KeywordChoice:
     found = _once(ruled if at_its_word else _likely(words, odds))
     kinds = product_words(words, odds) & found.keys()
     every = _add_brands(found, text)
-    queries = _by_goods(every, kinds)
+    queries = _split_by_goods(every, kinds)
     return KeywordChoice(text, cut, words, at_its_word, (*queries, *_add_second(found, every, queries[:1])))
 
 
@@ -166,7 +166,7 @@ def _likely(words: Sequence[str], odds: Mapping[int, Odds]) -> list[tuple[str, f
     ]
 
 
-def _by_goods(every: dict[str, float], kinds: frozenset[str]) -> tuple[tuple[str, ...], ...]:
+def _split_by_goods(every: dict[str, float], kinds: frozenset[str]) -> tuple[tuple[str, ...], ...]:
     """The best of the words, with each of the product words (`kinds`) in a query of its own."""
     ranked = _drop_contained(every.copy())
     products = [word for word in ranked if word in kinds and _is_long(word)]

@@ -147,10 +147,10 @@ def first_to_drop(keywords: Sequence[str]) -> int:
     if len(keywords) < 2:
         raise ValueError(f"{list(keywords)} has no keyword to spare: at least two are needed")
 
-    def kept(place: int) -> tuple[Identity, float, int]:
+    def weight(place: int) -> tuple[Identity, float, int]:
         return identity_of(keywords[place]), _rarity(keywords[place]), -place
 
-    return min(range(len(keywords)), key=kept)
+    return min(range(len(keywords)), key=weight)
 
 
 def identity_of(word: str) -> Identity:

@@ -105,7 +105,7 @@ def set_rule(store: Store, names: Sequence[str], rule: Recurrence, who: str) -> 
                 raise InputError(
                     "{name} is no longer collected, or came by an import: add it again", name=one
                 )
-            schedules.recrawl(tx, product.id, rule, rule.after(tx.now))
+            schedules.recrawl(tx, product.id, rule, rule.next_time(tx.now))
         done = [row for row in schedules.list_schedules(tx) if row.product in names]
         for row in done:
             _record(tx, "set schedule", row, who, {"rule": rule_text(rule)})

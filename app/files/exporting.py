@@ -117,7 +117,7 @@ def pseudonymise_rows(rows: Iterable[ReviewRow], pseudonyms: Pseudonyms | None) 
     """Return rows with authors replaced by pseudonyms; `None` leaves the authors as they are."""
     if pseudonyms is None:
         return rows
-    return (replace(row, author=pseudonyms.of(row.site, row.author or "")) for row in rows)
+    return (replace(row, author=pseudonyms.pseudonym(row.site, row.author or "")) for row in rows)
 
 
 def check_format(form: str) -> None:

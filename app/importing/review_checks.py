@@ -194,7 +194,7 @@ class ReviewChecks:
         rating = cells.value("rating", read_rating, None)
         author = written_by = by
         if self._pseudonyms is not None:
-            author = self._pseudonyms.of(site, by)
+            author = self._pseudonyms.pseudonym(site, by)
             written_by = author.replace(NOBODY_PREFIX, PREFIX, 1)  # as 0.11.0 wrote all: keys stay equal
         review = Review(
             key=review_key(written_by, cells.when(date), title, body, rating),

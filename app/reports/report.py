@@ -122,7 +122,7 @@ def report(
     return page(
         "report.html",
         at=clock_text_with_zone(tx.now),
-        state=describe_state(read_state(tx, HostCatalog(catalog).of_site, silent_after).system),
+        state=describe_state(read_state(tx, HostCatalog(catalog).site_hosts, silent_after).system),
         sections=sections,
         period=describe_period(sections[0].view) if sections else "",
         left_out=left_out,

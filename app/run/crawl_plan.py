@@ -36,7 +36,7 @@ def crawl_plan(
             behind = 0 if engine.inline else asked * engine.hits_per_page
             searches[site] += asked
             pages[site] += behind
-            requests[hosts.of_engine(entry.engine)] += asked
+            requests[hosts.engine_host(entry.engine)] += asked
             requests[site] += behind
     seconds = {host: n / _requests_per_s(hosts, host, addresses) for host, n in requests.items()}
     slowest = max(seconds, key=lambda host: seconds[host], default="")

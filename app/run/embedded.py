@@ -234,7 +234,7 @@ class EmbeddedRunner:
 
     async def _tick(self, name: str) -> float:
         """Run a sweep in the scheduler's transaction and notify the nodes. Return its CPU seconds."""
-        self._context.state.grants = await self._permits.granted(self._context.host_names)
+        self._context.state.grants = await self._permits.get_grants(self._context.host_names)
 
         def run(tx: Transaction) -> tuple[list[Lease], float]:
             begin_s = time.thread_time()
@@ -278,7 +278,7 @@ class EmbeddedRunner:
                     self._end.set()
             except Exception:
                 log.exception("a turn of the loop failed; the next one comes")
-            pace.ended(time.monotonic(), took_s)
+            pace.record_end(time.monotonic(), took_s)
 
     def _is_settled(self, tx: Transaction) -> bool:
         return snapshot.all_settled(tx, self._settings.only_sites)

@@ -307,7 +307,7 @@ def _ask(url: str, settings: CrawlSettings) -> requests.Response:
     """Fetch a page of a SearXNG, also at a private address. Raises FetchError, RequestException or OSError."""
     import requests  # few catalogs have an own engine
 
-    from tasks.fetching.guarded_session import GuardedAdapter, guarded
+    from tasks.fetching.guarded_session import GuardedAdapter, guard_session
 
     limits = SessionSettings(
         user_agent=settings.user_agent,
@@ -317,7 +317,7 @@ def _ask(url: str, settings: CrawlSettings) -> requests.Response:
         trusts=lambda _url: True,
     )
     with closing(GuardedAdapter(limits)) as adapter:
-        return guarded(requests.Session(), adapter, settings.user_agent).get(url)
+        return guard_session(requests.Session(), adapter, settings.user_agent).get(url)
 
 
 def _document(answer: requests.Response) -> dict[str, Any]:

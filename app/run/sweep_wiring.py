@@ -52,7 +52,7 @@ def alerting(
     """Return the sweep that finds alerts and sends them while `go_on` allows it. Raises InputError."""
     engines: dict[str, str] = {}
     for name in catalog.engines:
-        host = hosts.of_engine(name)
+        host = hosts.engine_host(name)
         engines[host] = f"{engines[host]}, {name}" if host in engines else name
     receivers = Receivers(settings.alert_to.split(), settings.mail_server(), language_set() or language())
     return Alerting(settings.alerts, engines, partial(receivers.tell, go_on=go_on))

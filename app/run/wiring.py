@@ -35,7 +35,7 @@ from tasks.worker.fetcher import Dependencies
 from tasks.worker.list_cache import ListCache
 from tasks.worker.node import CrawlNode
 from tasks.worker.page_reader import PageReader
-from tasks.worker.pseudonyms import SHORTEST_KEY, Pseudonyms, kept_key
+from tasks.worker.pseudonyms import SHORTEST_KEY, Pseudonyms, load_key
 from tasks.worker.request_log import RequestLog
 from tasks.worker.robots_cache import RobotsCache
 from tasks.worker.seen import SeenPages
@@ -230,7 +230,7 @@ def pseudonyms(settings: Settings) -> Pseudonyms | None:
         return None
     source = "REVIEWLOOP_PSEUDONYM_KEY" if settings.pseudonym_key else settings.pseudonym_key_file
     try:
-        return Pseudonyms(settings.pseudonym_key or kept_key(settings.pseudonym_key_file))
+        return Pseudonyms(settings.pseudonym_key or load_key(settings.pseudonym_key_file))
     except ValueError as error:
         raise InputError(
             "{source}: {error}; write at least {n} characters",

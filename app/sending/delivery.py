@@ -159,7 +159,7 @@ def _post(parcel: Parcel, to: str, sender: Sender, private: bool, within_s: floa
 
     from tasks.domain.failures import FetchError
     from tasks.fetching.guard import SessionSettings
-    from tasks.fetching.guarded_session import GuardedAdapter, cause_of, guarded
+    from tasks.fetching.guarded_session import GuardedAdapter, cause_of, guard_session
 
     way = SessionSettings(
         user_agent=sender.user_agent,
@@ -169,7 +169,7 @@ def _post(parcel: Parcel, to: str, sender: Sender, private: bool, within_s: floa
     )
     try:
         with closing(GuardedAdapter(way)) as adapter, parcel.path.open("rb") as file:
-            answer = guarded(requests.Session(), adapter, sender.user_agent).post(
+            answer = guard_session(requests.Session(), adapter, sender.user_agent).post(
                 to,
                 data={"what": parcel.kind, "text": parcel.text},
                 files={"file": (parcel.path.name, file, parcel.media_type)},

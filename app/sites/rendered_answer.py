@@ -27,7 +27,7 @@ def is_result_page(catalog: Catalog, site: str, url: str) -> bool:
     """Return True if a URL is a result page of the site's engine."""
     engine, requested = catalog.engine_of(site), urlsplit(url)
     book = HostCatalog(catalog)
-    if book.name(url) != book.of_engine(catalog.sites[site].engine):
+    if book.name(url) != book.engine_host(catalog.sites[site].engine):
         return False
     before, page, after = urlsplit(engine.url).path.partition("{page}")
     if engine.discover == "list":

@@ -23,7 +23,7 @@ from splitter.keywords import keywords_of
 from tasks.domain.failures import FetchError, error_class
 from tasks.domain.pages import PageRead, ResultPage
 from tasks.domain.verdicts import Verdict
-from tasks.fetching.inflate import unpacked
+from tasks.fetching.inflate import unpack
 from tasks.reading.decode import Decoded, decode
 from tasks.reading.extract import read_page
 from tasks.reading.json_results import JsonRecords
@@ -76,7 +76,7 @@ def read_by_rules(
     why = Message("the engine says that it has nothing" if result else "the page is a list of other pages")
     verdict = "empty"
     try:
-        decoded = decode(unpacked(body) if listed else body, headers, hint)
+        decoded = decode(unpack(body) if listed else body, headers, hint)
         if not _is_page(status):
             raise FetchError(
                 error_class(status), Message("{url} answers with status {status}", url=url, status=status)
@@ -153,7 +153,7 @@ def preview_rules(
     matches: tuple[RuleMatches, ...] = ()
     chosen = ""
     with suppress(FetchError):  # `reading` has it
-        text = decode(unpacked(body) if listed else body, headers, hint).text
+        text = decode(unpack(body) if listed else body, headers, hint).text
         if _is_page(status) and not (listed and reading.records):
             if isinstance(rules, PageRules) and rules.main_text:
                 page = Page(text, url)

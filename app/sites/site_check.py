@@ -20,7 +20,7 @@ from splitter.errors import Message
 from splitter.urls import search_url
 from tasks.domain.failures import ErrorClass, FetchError, error_class
 from tasks.fetching.hosts import HostCatalog
-from tasks.fetching.inflate import unpacked
+from tasks.fetching.inflate import unpack
 from tasks.fetching.responses import NameUnknown
 from tasks.fetching.robots import RobotsRules
 from tasks.reading.decode import decode
@@ -219,7 +219,7 @@ class SiteCheck:
 
     def _judge_list(self, engine: str, answer: Answer) -> tuple[str, Message | str, Message | str]:
         """Return verdict, result and reason for an engine with `discover: list`. Raises FetchError."""
-        text, encoding, _ = decode(unpacked(answer.body), answer.headers)
+        text, encoding, _ = decode(unpack(answer.body), answer.headers)
         listed = read_list(text, answer.url, self._catalog.engines[engine].results, _ANY_TIME, encoding)
         n = len(listed.hits) or len(listed.further)
         if not n:

@@ -57,6 +57,6 @@ def _knowledge(tx: Transaction) -> Knowledge:
     known = Knowledge()
     for row in attempts.list_changed(tx, None):
         age_s = (tx.now - row.faded_at).total_seconds()
-        known.put(row.site, row.node, row.faded(age_s), tx.now.timestamp())
+        known.put(row.site, row.node, row.fade(age_s), tx.now.timestamp())
     known.set_running(attempts.list_running(tx))
     return known

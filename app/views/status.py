@@ -86,7 +86,7 @@ def describe_view(view: StateView) -> str:
 def get_status_view(tx: Transaction, catalog: Catalog, rule: BufferRule) -> StatusView:
     """Return the view of the whole system now."""
     silent_after = timedelta(seconds=rule.silent_after_s)
-    state = read_state(tx, HostCatalog(catalog).of_site, silent_after)
+    state = read_state(tx, HostCatalog(catalog).site_hosts, silent_after)
     covered = sum(products.get_coverages(tx, catalog.most_hits).values(), Coverage())
     pace = queues.get_pace(tx, _PACE_S)
     return extend_row(

@@ -28,7 +28,7 @@ from app.web.pages.overview import read_status, read_trends
 from splitter.errors import InputError, ReviewloopError
 from tasks.fetching.hosts import HostCatalog
 from tasks.store.sql.database import Store
-from tasks.worker.pseudonyms import kept_key
+from tasks.worker.pseudonyms import load_key
 
 _START_S = 10.0
 _MAX_CONNECTIONS = 512
@@ -135,7 +135,7 @@ def add_tokens(settings: Settings, host: str) -> tuple[Settings, str]:
     if is_ours or (settings.web_viewer and settings.web_operator):
         return settings, ""
     folder = Path(settings.keys_folder)
-    viewer, operator = (kept_key(folder / f"reviewloop.web-{role}") for role in VisitorRole)
+    viewer, operator = (load_key(folder / f"reviewloop.web-{role}") for role in VisitorRole)
     own = settings.replace(
         web_viewer=settings.web_viewer or token_hash(viewer),
         web_operator=settings.web_operator or token_hash(operator),

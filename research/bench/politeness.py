@@ -191,7 +191,7 @@ async def _asks(ready: Barrier, case: Case, lab: tuple[str, int], redis_url: str
                 try:
                     answer = AnswerSample((await downloader.fetch(url, before_request=in_turn)).elapsed_s)
                 except FetchError as error:
-                    answer = AnswerSample.failed(error, error.response.elapsed_s if error.response else 0.0)
+                    answer = AnswerSample.failure(error, error.response.elapsed_s if error.response else 0.0)
                 await permits.observe(case.host, address, case.limits, answer)
 
         await asyncio.gather(*(lane(number) for number in range(LANES)))

@@ -127,7 +127,7 @@ def _in_cache(sizes: _Sizes) -> dict[str, float]:
     cache = SeenPages(None, remembered=sizes.cached)
     tracemalloc.start()
     for some in _keys(1, sizes.cached):
-        cache.confirmed(some)
+        cache.confirm(some)
     used, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     return {"cache_bytes_per_entry": round(used / sizes.cached, 1)}

@@ -19,7 +19,7 @@ from app.cli.inspect.balance import read_nodes
 from app.cli.output import say
 from research.bench.registry import shared_file
 from research.papers.learned_curves import EPOCHS, NOISE, Learner, draw, ours, published
-from tasks.scheduling.balance.curves import Counts, Curve, Curves, evaluated, even, linear, piecewise
+from tasks.scheduling.balance.curves import Counts, Curve, Curves, evaluate, even, linear, piecewise
 from tasks.scheduling.balance.exact import exact
 from tasks.scheduling.balance.swarm import swarm
 
@@ -89,7 +89,7 @@ def run(shared: Path, smallest: bool) -> dict[str, Any]:
 
 
 def _split(name: str, curves: Curves, allocation: Counts) -> dict[str, Any]:
-    split = evaluated(curves, allocation)
+    split = evaluate(curves, allocation)
     return {
         f"{name}_split": "/".join(map(str, split.allocation)),
         f"{name}_makespan_s": round(split.makespan_s, 3),
@@ -100,7 +100,7 @@ def _split(name: str, curves: Curves, allocation: Counts) -> dict[str, Any]:
 def _swarms(curves: Curves, iterations: int, seeds: int) -> dict[str, Any]:
     """Return figures of the swarm's repaired allocations over the seeds."""
     found = [swarm(curves, _TOTAL, np.random.default_rng(seed), iterations) for seed in range(seeds)]
-    splits = [evaluated(curves, one.allocation) for one in found]
+    splits = [evaluate(curves, one.allocation) for one in found]
     makespans = [split.makespan_s for split in splits]
     name = f"swarm_{iterations}"
     return {

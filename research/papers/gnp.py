@@ -15,7 +15,7 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.scheduling.proximity.coordinates import host_starts, scaled, settled
+from tasks.scheduling.proximity.coordinates import host_starts, scale_classically, settle
 from tasks.scheduling.proximity.least_squares import Matrix, least_squares
 
 _LANDMARK_STARTS = 6
@@ -77,7 +77,7 @@ def embed_landmarks(rtt_ms: Matrix, dimensions: int, seed: int) -> Matrix:
     chance = np.random.default_rng(seed)
     size = np.median(target) / np.sqrt(2.0 * dimensions)
     starts = size * chance.standard_normal((_LANDMARK_STARTS, count, dimensions))
-    starts[0] = scaled(delays, dimensions) + 1e-3 * starts[0]
+    starts[0] = scale_classically(delays, dimensions) + 1e-3 * starts[0]
     found, sums = least_squares(residuals, starts.reshape(_LANDMARK_STARTS, -1))
     best: Matrix = found[sums.argmin()].reshape(count, dimensions)
     return best
@@ -97,4 +97,4 @@ def place_many(landmarks: Matrix, rtt_ms: Matrix, seed: int) -> Matrix:
         (H, d) coordinates.
     """
     against = np.broadcast_to(landmarks, (len(rtt_ms), *landmarks.shape))
-    return settled(host_starts(landmarks, rtt_ms, seed), against, rtt_ms)
+    return settle(host_starts(landmarks, rtt_ms, seed), against, rtt_ms)

@@ -31,7 +31,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.scheduling.balance.curves import Counts, Curve, Curves, Floats, evaluated, even, piecewise
+from tasks.scheduling.balance.curves import Counts, Curve, Curves, Floats, evaluate, even, piecewise
 from tasks.scheduling.balance.exact import exact
 from tasks.scheduling.balance.learned import train
 from tasks.scheduling.balance.network import Scaling, Weights, drawn
@@ -123,16 +123,16 @@ def published(runs: Sequence[Sample], seed: int, epochs: int = EPOCHS) -> Callab
     """
     plain = np.array([[*(v or 1.0 for v in run.node.values()), run.urls] for run in runs], dtype=np.float64)
     seconds = np.array([[run.seconds] for run in runs])
-    inputs, outputs = Scaling.of(plain), Scaling.of(seconds)
+    inputs, outputs = Scaling.fit(plain), Scaling.fit(seconds)
     rng = np.random.default_rng(seed)
-    goals = outputs.scaled(seconds)[:, 0]
+    goals = outputs.scale(seconds)[:, 0]
     begin = drawn(rng, float(goals.mean()))
-    weights: Weights = descend(begin, inputs.scaled(plain), goals, rng, epochs=epochs, rate=0.05)
+    weights: Weights = descend(begin, inputs.scale(plain), goals, rng, epochs=epochs, rate=0.05)
 
     def curve_of(node: NodeParameters) -> Curve:
         n = np.arange(1.0, _MOST_URLS + 1)
         rows = np.column_stack((np.tile([v or 1.0 for v in node.values()], (n.size, 1)), n))
-        predicted = outputs.back(weights.output(inputs.scaled(rows))[:, None])[:, 0]
+        predicted = outputs.back(weights.output(inputs.scale(rows))[:, None])[:, 0]
         rising = np.maximum.accumulate(np.maximum(predicted, 0.01)) + 1e-6 * n
         slope = (rising[-1] - rising[n.size // 2]) / (n.size / 2)
         return Curve(((0.0, 0.0), *zip(n.tolist(), rising.tolist(), strict=True)), float(slope))
@@ -174,4 +174,4 @@ def _true_curve(node: NodeParameters) -> Curve:
 
 
 def _makespan(curves: Curves, allocation: Counts) -> float:
-    return evaluated(curves, allocation).makespan_s
+    return evaluate(curves, allocation).makespan_s

@@ -27,7 +27,7 @@ from research.bench.registry import shared_file
 from research.papers import gnp, vivaldi
 from tasks.scheduling.proximity.coordinates import distances_ms, embed
 from tasks.scheduling.proximity.least_squares import Matrix
-from tasks.scheduling.proximity.response_times import without_noise
+from tasks.scheduling.proximity.response_times import remove_noise
 
 _NODES, _SITES = 30, 203
 _DRAWS = 20
@@ -118,8 +118,8 @@ def run(shared: Path, smallest: bool) -> dict[str, Any]:
         "one_measurement": lambda values: values[0],
         "mean_of_5": fmean,
         "median_of_5": median,
-        "mode_of_buckets_half_deviation": without_noise,
-        "mode_of_buckets_one_deviation": lambda values: without_noise(values, 1.0),
+        "mode_of_buckets_half_deviation": remove_noise,
+        "mode_of_buckets_one_deviation": lambda values: remove_noise(values, 1.0),
     }
     noise = {
         name: _scores([_disturbed(draw, maker) for draw in full], by_gnp(_USUAL))

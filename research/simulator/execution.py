@@ -23,7 +23,7 @@ from tasks.domain.page_floor import PageFloor
 from tasks.domain.pair_stats import AttemptOutcome, AttemptResult
 from tasks.scheduling.modification import Modification
 from tasks.scheduling.ready_queue import ReadyQueue
-from tasks.scheduling.recall import Recall, RecallSettings, after_failure
+from tasks.scheduling.recall import Recall, RecallSettings, decide_recall
 from tasks.scheduling.statistics import Knowledge
 from tasks.store.queue.snapshot import UNDER_WAY
 from tasks.worker.failures import failure_reason
@@ -325,7 +325,7 @@ class Execution:
         if subtask.settled:  # collected or given up before its node died
             self._settle()
             return
-        decision = after_failure(
+        decision = decide_recall(
             reason,
             name,
             subtask.recalls,

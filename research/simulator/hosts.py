@@ -164,7 +164,7 @@ class Hosts:
     def answers_others(self, site: str, now_s: float) -> bool:
         """Whether each host of the site answers some address well, as `tasks.jobs.sweeps` asks it."""
         hosts = self.of(site)
-        granted = self._permits.granted(hosts, now_s)
+        granted = self._permits.get_grants(hosts, now_s)
         return all(host in granted and granted[host].answers_well for host in hosts)
 
     # --- what strategies see -----------------------------------------------------------------------------------
@@ -209,7 +209,7 @@ class Hosts:
             asking={},
             rests=rests,
             sites=[site for site in sites if site in self._of_site],
-            grants=self._permits.granted(self._limits, now_s),
+            grants=self._permits.get_grants(self._limits, now_s),
             addresses=self._addresses,
         )
         found = host_views(

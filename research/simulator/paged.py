@@ -294,7 +294,9 @@ class Crawl:
             if request.error.facts.blocks:
                 attempt.refused.add(name)
                 self._hosts.push_back(name, self._world.nodes[attempt.node].name, self._events.now)
-            if attempt.taken < attempt.responsible and attempt.floor.missed(attempt.tried, attempt.collected):
+            if attempt.taken < attempt.responsible and attempt.floor.is_missed(
+                attempt.tried, attempt.collected
+            ):
                 attempt.full = True
         else:
             self._open_lanes(attempt, 1)

@@ -85,7 +85,7 @@ def recorded_scenario(
     per_page: list[int] = []
     if catalog is not None:
         book = HostCatalog(catalog)
-        of_sites = {name: book.of_engine(site.engine) for name, site in catalog.sites.items()}
+        of_sites = {name: book.engine_host(site.engine) for name, site in catalog.sites.items()}
         engines = {name: host for name, host in of_sites.items() if host != name}
         limits = {name: book.limits(name) for name in (*of_sites, *engines.values())}
         per_page = [catalog.engine_of(name).hits_per_page for name in engines]

@@ -22,7 +22,7 @@ from research.simulator.world import Task, World, chunks, draw_work
 from splitter.errors import InputError
 from tasks.jobs.strategies import ALLOCATION
 from tasks.scheduling.decision import AllocationStrategy
-from tasks.scheduling.modification import fixed, modify
+from tasks.scheduling.modification import defaults, modify
 from tasks.scheduling.ready_queue import ReadyQueue
 from tasks.scheduling.statistics import Knowledge
 
@@ -114,7 +114,7 @@ class _Engine:
             world, self._events, self._ready, self._knowledge, self.figures, seed, options
         )
         self._deciding = Random(f"allocation {seed}")
-        self._usual = fixed(scenario.quota, scenario.budget_s)
+        self._usual = defaults(scenario.quota, scenario.budget_s)
         self._swept = False
         self._decided_s = self._turn_s = -_TURN_S
         self._in_vain = 0

@@ -56,10 +56,10 @@ def sendable(url: str, encoding: str = "utf-8") -> str:
             url,
             Message("has {n} characters, {most} are allowed", n=len(url), most=MAX_URL_CHARS),
         )
-    return url if _PLAIN.fullmatch(url) else _repaired(url, encoding)
+    return url if _PLAIN.fullmatch(url) else _repair(url, encoding)
 
 
-def joined(base: str, reference: str, encoding: str = "utf-8") -> str:
+def resolve_reference(base: str, reference: str, encoding: str = "utf-8") -> str:
     """The sendable address that a reference means in a page with this base and this encoding.
 
     Raises:
@@ -83,7 +83,7 @@ def authority_of(url: str) -> str:
     return match[1] if match else ""
 
 
-def _repaired(url: str, encoding: str) -> str:
+def _repair(url: str, encoding: str) -> str:
     url = url.translate(_LINE_BREAKS)
     scheme = _SCHEME.match(url)
     if scheme is None or scheme[1].lower() not in ("http", "https"):
@@ -92,8 +92,8 @@ def _repaired(url: str, encoding: str) -> str:
     if authority is None:
         _refuse(ErrorClass.ADDRESS_REFUSED, url, Message("has no host"))
     path, mark, query = url[authority.end() :].partition("?")
-    path = _UNSENDABLE.sub(_quoted, path.replace("\\", "/"))
-    query = _UNSENDABLE.sub(lambda run: _quoted_in(run, encoding), query)
+    path = _UNSENDABLE.sub(_quote_match, path.replace("\\", "/"))
+    query = _UNSENDABLE.sub(lambda run: _quote_run(run, encoding), query)
     return f"{scheme[1].lower()}://{_authority(url, authority[1])}{path}{mark}{query}"
 
 
@@ -127,7 +127,7 @@ def _punycode(url: str, host: str) -> str:
     return encoded or ""
 
 
-def _quoted(match: re.Match[str]) -> str:
+def _quote_match(match: re.Match[str]) -> str:
     try:
         # Bytes outside UTF-8 (a Location header in GBK) arrive as surrogates and go out as they came.
         return quote(match.group().encode("utf-8", "surrogateescape"))
@@ -135,11 +135,11 @@ def _quoted(match: re.Match[str]) -> str:
         return quote(match.group().encode("utf-8", "replace"))
 
 
-def _quoted_in(run: re.Match[str], encoding: str) -> str:
+def _quote_run(run: re.Match[str], encoding: str) -> str:
     """Return a run of a query in an encoding; what the encoding lacks becomes a quoted ``&#NNNN;`` (URL, 1.3)."""
     encoding = _WRITTEN_AS.get(encoding, encoding)
     if encoding.startswith("utf"):
-        return _quoted(run)
+        return _quote_match(run)
     return quote(run.group().encode(encoding, "xmlcharrefreplace"), safe=_TRAIL_BYTES)
 
 

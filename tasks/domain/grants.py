@@ -40,7 +40,7 @@ class HostGrants:
     addresses: Mapping[str, AddressGrants] = field(default_factory=lambda: MappingProxyType({}))
     answers_well: bool = False
 
-    def of(self, address: str) -> AddressGrants:
+    def grant_for(self, address: str) -> AddressGrants:
         """The grant to this address."""
         return self.addresses.get(address, _FULL)
 

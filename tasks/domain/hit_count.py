@@ -44,7 +44,7 @@ class EngineLimits:
     count_cap: int | None = None
 
     @classmethod
-    def of(cls, engine: Engine) -> EngineLimits:
+    def for_engine(cls, engine: Engine) -> EngineLimits:
         """The limits of an engine of the catalog."""
         return cls(engine.max_hits, engine.hits_per_page, engine.count_cap)
 
@@ -194,14 +194,14 @@ def task_hit_count(partitions: Sequence[Partition], different: int) -> HitCount:
     below: dict[int | None, list[Partition]] = {}
     for partition in partitions:
         below.setdefault(partition.parent_id, []).append(partition)
-    return _sum([_of(partition, below) for partition in below.get(None, ())])
+    return _sum([_merge_parts(partition, below) for partition in below.get(None, ())])
 
 
-def _of(partition: Partition, below: dict[int | None, list[Partition]]) -> HitCount:
+def _merge_parts(partition: Partition, below: dict[int | None, list[Partition]]) -> HitCount:
     hits = HitCount(partition.found, partition.provenance)
     if partition.state not in (PartitionState.SPLIT, PartitionState.RELAXED):
         return hits
-    inside = _sum([_of(one, below) for one in below.get(partition.id, ())])
+    inside = _sum([_merge_parts(one, below) for one in below.get(partition.id, ())])
     return hits if inside.found is None and partition.state is PartitionState.SPLIT else inside
 
 

@@ -27,7 +27,7 @@ class PageFloor:
     slack: float = 0.0
 
     @classmethod
-    def of(cls, a: float, b: float, least_share: float) -> PageFloor:
+    def for_beta(cls, a: float, b: float, least_share: float) -> PageFloor:
         """The floor of a pair believed to be Beta(a, b); one failure alone ends nothing."""
         if least_share <= 0.0:
             return NO_FLOOR
@@ -38,11 +38,11 @@ class PageFloor:
         """Return after how many tries an attempt without a page ends; `None` if it does not end early."""
         if self.least_share <= 0.0:
             return None
-        # The quotient is rounded, and so is the product in `missed`, which decides.
+        # The quotient is rounded, and so is the product in `is_missed`, which decides.
         first = math.floor(self.slack / self.least_share)
-        return next(tries for tries in count(first) if self.missed(tries, 0))
+        return next(tries for tries in count(first) if self.is_missed(tries, 0))
 
-    def missed(self, tries: int, pages: int) -> bool:
+    def is_missed(self, tries: int, pages: int) -> bool:
         """Return True if an attempt with these tries and pages should end."""
         return self.least_share > 0.0 and pages < self.least_share * tries - self.slack
 

@@ -56,7 +56,7 @@ def canonical(url: str) -> str:
     Raises:
         FetchError: for what is no address that could be asked (see `tasks.domain.address.sendable`).
     """
-    if _after_scheme(url):
+    if _strip_scheme(url):
         return url
     scheme, rest = _parts(url)
     return f"{scheme}://{rest}"
@@ -68,10 +68,10 @@ def page_key(url: str) -> bytes:
     Raises:
         FetchError: as `canonical`.
     """
-    return blake2b((_after_scheme(url) or _parts(url)[1]).encode(), digest_size=16).digest()
+    return blake2b((_strip_scheme(url) or _parts(url)[1]).encode(), digest_size=16).digest()
 
 
-def _after_scheme(url: str) -> str:
+def _strip_scheme(url: str) -> str:
     """The part behind the scheme of an address that is canonical already, as most are; empty for any other."""
     match = _CANONICAL.fullmatch(url)
     return match[1] if match and "/." not in url and len(url) <= MAX_URL_CHARS else ""
@@ -84,7 +84,7 @@ def _parts(url: str) -> tuple[str, str]:
     scheme, authority, path, query = match.groups()
     path = _normal_percent(path)
     if "/." in path:
-        path = _without_dots(path)
+        path = _remove_dots(path)
     if query:
         query = "&".join(p for p in _normal_percent(query).split("&") if p and not _tracks(p))
     return scheme, f"{_normal_authority(scheme, authority)}{path or '/'}{'?' if query else ''}{query}"
@@ -111,7 +111,7 @@ def _normal_escape(match: re.Match[str]) -> str:
     return chr(code) if code in _UNRESERVED else f"%{digits.upper()}"
 
 
-def _without_dots(path: str) -> str:
+def _remove_dots(path: str) -> str:
     """Dot segments resolved (RFC 3986, 5.2.4)."""
     kept: list[str] = []
     segments = path.split("/")[1:]

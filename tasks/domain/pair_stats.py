@@ -55,7 +55,7 @@ class PairStats:
     lost_s: float = 0.0
 
     @classmethod
-    def of(cls, sums: Iterable[float]) -> PairStats:
+    def unpack(cls, sums: Iterable[float]) -> PairStats:
         """From numbers in the order of `SUMS`."""
         return cls(**dict(zip(SUMS, sums, strict=True)))
 
@@ -64,9 +64,9 @@ class PairStats:
         return _VALUES(self)
 
     def __add__(self, other: PairStats) -> PairStats:
-        return PairStats.of(map(operator.add, self.values(), other.values()))
+        return PairStats.unpack(map(operator.add, self.values(), other.values()))
 
-    def faded(self, age_s: float, half_life_s: float = HALF_LIFE_S) -> PairStats:
+    def fade(self, age_s: float, half_life_s: float = HALF_LIFE_S) -> PairStats:
         """The same sums `age_s` seconds later: each times 2 ** -(age_s / half_life_s).
 
         Both rates stay as they are; only the weight of the evidence shrinks. A negative age (a clock set back)
@@ -78,7 +78,7 @@ class PairStats:
         if half_life_s <= 0:
             raise ValueError(f"half_life_s must be positive, not {half_life_s}")
         keep = 2.0 ** -(max(0.0, age_s) / half_life_s)
-        return PairStats.of([total * keep for total in self.values()])
+        return PairStats.unpack([total * keep for total in self.values()])
 
     def with_attempt(self, attempt: AttemptResult, memory: float = math.inf) -> PairStats:
         """The sums with one more closed attempt, for sums that are already faded to the moment it closed.
@@ -101,7 +101,9 @@ class PairStats:
                 now=(attempt.tried, attempt.collected, attempt.active_s),
             )
         added = attempt.sums().values()
-        return PairStats.of([total * keep + more for total, more in zip(self.values(), added, strict=True)])
+        return PairStats.unpack(
+            [total * keep + more for total, more in zip(self.values(), added, strict=True)]
+        )
 
     @property
     def completion(self) -> float | None:

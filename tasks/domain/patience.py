@@ -34,7 +34,7 @@ _EPOCH_FROM_MS = 1e12
 _MOST_DATE_CHARS = 64
 
 
-def asked_wait_s(headers: Mapping[str, str], status: int, now: datetime) -> float | None:
+def retry_wait_s(headers: Mapping[str, str], status: int, now: datetime) -> float | None:
     """Return the seconds an answer asks to wait, from 0 to `LONGEST_ASKED_S`; `None` if it asks for nothing.
 
     If several headers ask, the longest wait counts.

@@ -255,13 +255,13 @@ def from_document(stored: str | Mapping[str, Any]) -> Explanation:
 _BY_NAME = {reason.value: reason for reason in Reason}
 
 
-def with_sentences(detail: Any) -> Any:
+def add_sentences(detail: Any) -> Any:
     """Return an event's detail with sentences added: `why` next to each `because`."""
     if isinstance(detail, list):
-        return [with_sentences(one) for one in detail]
+        return [add_sentences(one) for one in detail]
     if not isinstance(detail, Mapping):
         return detail
-    told = {name: with_sentences(value) for name, value in detail.items()}
+    told = {name: add_sentences(value) for name, value in detail.items()}
     if "because" in detail:
         told["why"] = str(from_document(detail["because"]))
     return told

@@ -40,7 +40,7 @@ class Recurrence:
     zone: str = "UTC"
     every: timedelta = timedelta()
 
-    def after(self, moment: datetime) -> datetime:
+    def next_time(self, moment: datetime) -> datetime:
         """The next time after a moment; for an interval, of a run at that moment.
 
         Where clocks go forward, a time that is left out comes by the distance later; where they go back, an hour that

@@ -56,7 +56,7 @@ class Browser:
         self._places = asyncio.Semaphore(MOST_OPEN)
         self._scripts = ScriptCache(clock)
 
-    async def entered(self, within_s: float) -> bool:
+    async def enter(self, within_s: float) -> bool:
         """Wait until one page more may be open, so long at most; call `leave` after True."""
         try:
             async with asyncio.timeout(within_s):
@@ -82,9 +82,9 @@ class Browser:
         """
         for _ in range(2):
             visit = Visit(document, ask, is_own, self._scripts)
-            running = await self._entered()
+            running = await self._enter_chromium()
             try:
-                return await self._visited(running, visit)
+                return await self._visit(running, visit)
             except _ChromiumGone:
                 continue  # another page may be to blame
             finally:
@@ -95,7 +95,7 @@ class Browser:
         """End Chromium."""
         await self._chromium.close()
 
-    async def _entered(self) -> Running:
+    async def _enter_chromium(self) -> Running:
         while True:
             try:
                 return await self._chromium.enter()
@@ -105,7 +105,7 @@ class Browser:
                     raise WaitTooLong("Chromium", error.wait_s) from error
                 await asyncio.sleep(error.wait_s)
 
-    async def _visited(self, running: Running, visit: Visit) -> Response:
+    async def _visit(self, running: Running, visit: Visit) -> Response:
         from playwright.async_api import Error
 
         context: BrowserContext | None = None

@@ -36,7 +36,7 @@ _AT_NUMBER, _AT_MACHINE, _AT_FIRST_ARGUMENT = 0, 4, 16
 _ALLOW, _KILL, _REFUSE = 0x7FFF0000, 0x80000000, 0x00050000 | 13  # EACCES
 
 
-def supported() -> bool:
+def is_supported() -> bool:
     """Whether a browser can be closed off on this machine."""
     return sys.platform == "linux" and platform.machine() in _MACHINES
 

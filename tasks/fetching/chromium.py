@@ -97,7 +97,7 @@ def missing(given: str = "") -> tuple[str, Message | None]:
     Args:
         given: as of `find_chromium`.
     """
-    if not browser_jail.supported():
+    if not browser_jail.is_supported():
         return "a browser can be closed off on Linux on x86_64 and aarch64 only", Message(
             "run this node there"
         )
@@ -184,7 +184,7 @@ class Chromium:
             return
         if running is self._running:
             self._running = None
-            self._died()
+            self._note_death()
         # Playwright notices and ends in order, unless it is frozen itself.
         _kill(running, driver=False)
         await self._end(running)
@@ -205,7 +205,7 @@ class Chromium:
             running.ended = True
             await _end(running)
 
-    def _died(self) -> None:
+    def _note_death(self) -> None:
         self._deaths += 1
         # At once after the first, then after 1 s, 2 s, 4 s ...
         wait_s = min(_LONGEST_BACKOFF_S, 2.0 ** (self._deaths - 2)) if self._deaths > 1 else 0.0
@@ -249,7 +249,7 @@ class Chromium:
                     timeout=START_S * 1000,
                 )
         except (Error, OSError, TimeoutError) as error:
-            self._died()
+            self._note_death()
             if playwright is not None:
                 with suppress(Error, TimeoutError):
                     async with asyncio.timeout(_CLOSE_S):

@@ -20,11 +20,11 @@ from typing import Self
 import pycurl
 from splitter.errors import Message
 
-from tasks.domain.address import authority_of, joined, sendable
+from tasks.domain.address import authority_of, resolve_reference, sendable
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import Response
 from tasks.fetching.guard import check_authority
-from tasks.fetching.inflate import ACCEPT_ENCODING, inflated, joined_chunks
+from tasks.fetching.inflate import ACCEPT_ENCODING, inflate_body, join_chunks
 from tasks.fetching.multi import Multi
 from tasks.fetching.responses import headers_ended, headers_of, status_error, transfer_error
 from tasks.fetching.transfer import MAX_SENT, Transfer, Wire
@@ -205,7 +205,7 @@ class Downloader:
             given = headers if authority == first else None
             if before_request is not None and (more := await before_request(url)):
                 given = {**(given or {}), **more}
-            answer = await self._noted(
+            answer = await self._report(
                 self._ask(url, authority, timeout_s, spent_s, given, trusted=trusted), url, spent_s, note
             )
             spent_s = answer.elapsed_s
@@ -214,13 +214,13 @@ class Downloader:
             if answer.status in _REDIRECTS and "location" in answer.headers:
                 if not follow:
                     return answer
-                url = joined(url, answer.headers["location"])
+                url = resolve_reference(url, answer.headers["location"])
                 continue
             if answer.status == 304 and given and not _CONDITIONS.isdisjoint(map(str.lower, given)):
                 return answer
             raise status_error(answer, self._clock())
 
-    async def _noted(
+    async def _report(
         self, asking: Coroutine[None, None, Response], url: str, spent_s: float, note: Note | None
     ) -> Response:
         """The answer of a request, which `note` is told of."""
@@ -254,10 +254,10 @@ class Downloader:
                 ErrorClass.TIMEOUT,
                 Message("the redirects took all of the {timeout_s:g} s", timeout_s=timeout_s),
             )
-        origin, target, lines = self._addressed(url, authority)
+        origin, target, lines = self._connection_target(url, authority)
         if headers:
             lines = self._lines(authority, headers)
-        transfer = self._free.pop() if self._free else self._made()
+        transfer = self._free.pop() if self._free else self._make_transfer()
         started = multi.time()
         try:
             transfer.prepare(origin, target, lines, timeout_s - spent_s, trusted=trusted)
@@ -270,7 +270,7 @@ class Downloader:
             transfer.clear()
             self._free.append(transfer)
 
-    def _addressed(self, url: str, authority: str) -> tuple[str, str, list[bytes]]:
+    def _connection_target(self, url: str, authority: str) -> tuple[str, str, list[bytes]]:
         """The address to connect to, what to ask for there, and the header lines to do it with."""
         cut = url.index("://") + 3 + len(authority)
         target = url[cut:] if url.startswith("/", cut) else f"/{url[cut:]}"
@@ -289,7 +289,7 @@ class Downloader:
         headers = headers_of(transfer.head_lines)
         body = transfer.body() if whole and status not in _REDIRECTS else b""
         try:
-            body = self._decoded(body, headers)
+            body = self._decode(body, headers)
         except FetchError:
             # The status alone says more than a broken body.
             if status < 400:
@@ -304,13 +304,13 @@ class Downloader:
             first_byte_s=transfer.first_byte_s(),
         )
 
-    def _decoded(self, body: bytes, headers: Mapping[str, str]) -> bytes:
+    def _decode(self, body: bytes, headers: Mapping[str, str]) -> bytes:
         limits = self._limits
         if body and "transfer-encoding" in headers:
-            body = joined_chunks(body, headers["transfer-encoding"])
+            body = join_chunks(body, headers["transfer-encoding"])
         if body and "content-encoding" in headers:
             coding = headers["content-encoding"]
-            body = inflated(body, coding, max_bytes=limits.inflated_bytes, max_ratio=limits.ratio)
+            body = inflate_body(body, coding, max_bytes=limits.inflated_bytes, max_ratio=limits.ratio)
         return body
 
     def _check_broken(self, transfer: Transfer, url: str, code: int, message: str, timeout_s: float) -> None:
@@ -361,7 +361,7 @@ class Downloader:
             lines[name.lower()] = line.encode("utf-8", "surrogateescape")
         return list(lines.values())
 
-    def _made(self) -> Transfer:
+    def _make_transfer(self) -> Transfer:
         transfer = Transfer(self._wire)
         self._handles.append(transfer.curl)
         return transfer

@@ -92,7 +92,7 @@ class GuardedAdapter(HTTPAdapter):
             for *_, found in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
                 _refuse_special(host, str(found[0]))
 
-    def opened(self, host: str, made: socket.socket) -> None:
+    def check_connection(self, host: str, made: socket.socket) -> None:
         """Judge a connection before anything is sent on it. Raises OSError for one that is not allowed."""
         if self._guarded:
             _refuse_special(host, str(made.getpeername()[0]))
@@ -149,7 +149,7 @@ class GuardedAdapter(HTTPAdapter):
                 made.shutdown(socket.SHUT_RDWR)
 
 
-def guarded(session: _AnySession, adapter: GuardedAdapter, user_agent: str) -> _AnySession:
+def guard_session(session: _AnySession, adapter: GuardedAdapter, user_agent: str) -> _AnySession:
     """The session (of requests, or one derived from it) with every request sent by the adapter, cookies included.
 
     It follows no redirects: a password or a code must not be sent on, so redirects are the caller's.
@@ -212,9 +212,9 @@ class _Judged:
     def __init__(self, *arguments: Any, adapter: GuardedAdapter, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._adapter = adapter
-        self.response_class = self._counted
+        self.response_class = self._limit_answer
 
-    def _counted(self, made: socket.socket, *arguments: Any, **options: Any) -> HTTPResponse:
+    def _limit_answer(self, made: socket.socket, *arguments: Any, **options: Any) -> HTTPResponse:
         answer = HTTPResponse(made, *arguments, **options)
         answer.fp = io.BufferedReader(_LimitedAnswer(answer.fp.detach(), self._adapter.answer_bytes()))
         return answer
@@ -224,7 +224,7 @@ class _Judged:
         self._adapter.check_host(host, self.port)  # type: ignore[attr-defined]
         made: socket.socket = super()._new_conn()  # type: ignore[misc]
         try:
-            self._adapter.opened(host, made)
+            self._adapter.check_connection(host, made)
         except OSError:
             made.close()
             raise

@@ -99,14 +99,14 @@ class HostCatalog:
         """How often a host (by `name`) may be asked."""
         return self._limits.get(host, self._default)
 
-    def of_engine(self, engine: str) -> str:
+    def engine_host(self, engine: str) -> str:
         """The host an engine's result pages come from."""
         return self._engine_host[engine]
 
-    def of_site(self, site: str) -> tuple[str, str]:
+    def site_hosts(self, site: str) -> tuple[str, str]:
         """(engine's host, site's host) of a site; a site that left the catalog has only itself."""
         engine = self._engine_of.get(site)
-        return (self.of_engine(engine) if engine is not None else site), site
+        return (self.engine_host(engine) if engine is not None else site), site
 
 
 def _place(url: str) -> tuple[str, str, str]:

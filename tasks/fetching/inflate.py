@@ -42,18 +42,18 @@ _Member = tuple[bytes, bytes, bool]
 """The output of a gzip member, a zstd frame or a whole body; the data after it; whether its end was seen."""
 
 
-def unpacked(body: bytes) -> bytes:
+def unpack(body: bytes) -> bytes:
     """A list as it is read: one that is a packed file (sitemap.xml.gz), unpacked.
 
     Raises:
-        FetchError: as `inflated`.
+        FetchError: as `inflate_body`.
     """
     if not body.startswith(_MAGIC["gzip"]):
         return body
-    return inflated(body, "gzip", max_bytes=_MOST_UNPACKED, max_ratio=_MOST_RATIO)
+    return inflate_body(body, "gzip", max_bytes=_MOST_UNPACKED, max_ratio=_MOST_RATIO)
 
 
-def joined_chunks(body: bytes, transfer_encoding: str) -> bytes:
+def join_chunks(body: bytes, transfer_encoding: str) -> bytes:
     """Return the data of a whole body that came in chunks (RFC 9112, 7.1).
 
     Raises:
@@ -87,7 +87,7 @@ def joined_chunks(body: bytes, transfer_encoding: str) -> bytes:
     return b"".join(pieces)
 
 
-def inflated(body: bytes, content_encoding: str, *, max_bytes: int, max_ratio: float) -> bytes:
+def inflate_body(body: bytes, content_encoding: str, *, max_bytes: int, max_ratio: float) -> bytes:
     """A body without the coding of its Content-Encoding header.
 
     Values that are no coding at all (``utf-8``, ``none``: servers do send them) mean that there is none.

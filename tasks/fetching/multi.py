@@ -172,7 +172,7 @@ class Multi:
             return
         now = self._loop.time()
         for transfer in list(self._flying.values()):
-            if (moved := transfer.received()) != transfer.moved:
+            if (moved := transfer.count_bytes()) != transfer.moved:
                 transfer.moved, transfer.moved_at = moved, now
             elif now - transfer.moved_at >= self._idle_s:
                 self._take_back(transfer)

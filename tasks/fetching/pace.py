@@ -93,7 +93,7 @@ class AnswerSample:
     retry_after_s: float | None = None
 
     @classmethod
-    def failed(cls, error: FetchError, elapsed_s: float) -> AnswerSample:
+    def failure(cls, error: FetchError, elapsed_s: float) -> AnswerSample:
         """The sample of a request that ended in an error."""
         return cls(elapsed_s, error.error, error.retry_after_s)
 
@@ -173,7 +173,7 @@ class AddressPace(NamedTuple):
         well = self.answers >= HEARD_WELL and self.faults.untroubled
         return 2 if well or self.answers >= HEARD else 1
 
-    def answered_well(self, now: float) -> bool:
+    def is_answered_well(self, now: float) -> bool:
         """Whether it was, lately, as far as there is full evidence."""
         return self.evidence(now) == 2 and self.faults.share == 1.0
 
@@ -232,7 +232,7 @@ def address_pace_after(
     if error is not None and error.facts.is_of_frequency:
         threshold = threshold_refused(threshold, answered, now, spacing_s)
     else:
-        answered = answered.after(now)
+        answered = answered.add_answer(now)
         if threshold.share < 1.0:
             threshold = threshold_borne(threshold, answered, now, spacing_s)
     if error is None:
@@ -242,7 +242,7 @@ def address_pace_after(
     usual = error is None and pace.untroubled and faults.untroubled and answer.retry_after_s is None
     if not usual or gradient(latency) != 1.0:  # the usual answer is kept cheap
         round_s = round_length_s(before.share(1.0), spacing_s)
-        pace = stepped(pace, _own_factor(latency, answer), now, round_s)
+        pace = step_pace(pace, _own_factor(latency, answer), now, round_s)
         faults = faults_after(faults, answer, now, round_s)
     return AddressPace(pace, latency, faults, answers, now, threshold, answered)
 
@@ -256,12 +256,12 @@ def faults_after(pace: Pace, answer: AnswerSample, now: float, round_s: float) -
     fault = answer.error is not None and answer.error.facts.is_fault
     if not fault and answer.error is not None:
         return pace
-    pace = _with_trouble(pace, fault)
+    pace = _note_trouble(pace, fault)
     factor: float | None = 1.0
     if fault:
         asked = answer.retry_after_s is not None and answer.error is ErrorClass.SERVER_ERROR
         factor = CUT if asked or pace.trouble > _TROUBLED else None
-    return stepped(pace, factor, now, round_s)
+    return step_pace(pace, factor, now, round_s)
 
 
 def host_share(addresses: Iterable[AddressPace], now: float) -> float:
@@ -278,13 +278,13 @@ def host_share(addresses: Iterable[AddressPace], now: float) -> float:
 
 
 def _own_factor(latency: Latency, answer: AnswerSample) -> float | None:
-    """The step of an address's own share, as `stepped` takes it."""
+    """The step of an address's own share, as `step_pace` takes it."""
     if answer.error is ErrorClass.RATE_LIMITED or answer.retry_after_s is not None:
         return CUT
     return gradient(latency) if answer.error is None else None
 
 
-def stepped(pace: Pace, factor: float | None, now: float, round_s: float) -> Pace:
+def step_pace(pace: Pace, factor: float | None, now: float, round_s: float) -> Pace:
     """The pace after one step of the law, where a round has passed since the last one.
 
     Args:
@@ -302,7 +302,7 @@ def stepped(pace: Pace, factor: float | None, now: float, round_s: float) -> Pac
     return Pace(min(1.0, pace.share + STEP), pace.trouble, pace.cut_at, now)
 
 
-def _with_trouble(pace: Pace, troubled: bool) -> Pace:
+def _note_trouble(pace: Pace, troubled: bool) -> Pace:
     if not troubled and pace.trouble == 0.0:
         return pace
     trouble = pace.trouble + _GAIN * (troubled - pace.trouble)

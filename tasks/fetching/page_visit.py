@@ -79,7 +79,7 @@ class Visit:
         # Targets that belong to no page of ours: popups, workers of the service kind.
         await context.route("**/*", _refuse)
         page = await context.new_page()
-        context.on("page", lambda popup: self._later(_closed(popup)))
+        context.on("page", lambda popup: self._later(_close_page(popup)))
         await page.route("**/*", self._answer)
         await page.goto(self._document.url, wait_until="commit", timeout=0)
         session = await context.new_cdp_session(page)
@@ -90,7 +90,7 @@ class Visit:
                 await session.send("Emulation.setScriptExecutionDisabled", {"value": True})
             html, complete = await _read(session)
             if restless or (complete and requests == self._requests):
-                return self._made(html)
+                return self._make_response(html)
 
     def end(self) -> None:
         """Stop answering."""
@@ -118,7 +118,7 @@ class Visit:
         hurries = ends_at is not None and ends_at - asyncio.get_running_loop().time() < _RESERVE_S
         return hurries or self._requests >= MOST_REQUESTS
 
-    def _made(self, html: str) -> Response:
+    def _make_response(self, html: str) -> Response:
         headers = {name: value for name, value in self._document.headers.items() if name not in _VALIDATORS}
         headers["content-type"] = "text/html; charset=utf-8"
         return replace(self._document, headers=headers, body=f"<!DOCTYPE html>{html}".encode())
@@ -141,7 +141,7 @@ class Visit:
                 await route.abort("blockedbyclient")
             else:
                 await route.fulfill(
-                    status=response.status, headers=_handed_on(response.headers), body=response.body
+                    status=response.status, headers=_page_headers(response.headers), body=response.body
                 )
 
     async def _response(self, request: Request) -> Response | None:
@@ -160,9 +160,9 @@ class Visit:
             return None
         self._requests += 1
         with self._asking():
-            return await self._fetched(request, is_document=is_document)
+            return await self._fetch(request, is_document=is_document)
 
-    async def _fetched(self, request: Request, *, is_document: bool) -> Response | None:
+    async def _fetch(self, request: Request, *, is_document: bool) -> Response | None:
         url = request.url
         is_script = request.resource_type == "script"
         if is_script and (kept := self._scripts.get(url)) is not None:
@@ -272,7 +272,7 @@ def _is_passed(name: str) -> bool:
     return name not in _OWN_HEADERS and not name.startswith(("sec-", ":"))
 
 
-def _handed_on(headers: Mapping[str, str]) -> dict[str, str]:
+def _page_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """Headers as the page sees them."""
     given = {name: value for name, value in headers.items() if name not in _NOT_HANDED_ON}
     if (cookies := given.get("set-cookie")) is not None:
@@ -284,7 +284,7 @@ async def _refuse(route: Route) -> None:
     await route.abort("blockedbyclient")
 
 
-async def _closed(page: Page) -> None:
+async def _close_page(page: Page) -> None:
     from playwright.async_api import Error
 
     with suppress(Error):

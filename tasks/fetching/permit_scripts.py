@@ -48,7 +48,7 @@ end
 #       faults, its evidence (`AddressPace.evidence`), seconds until its pace expires. Times are in microseconds.
 # Returns: waits from now. Only one where the times of others push it back (a host at its limit); where it would be over
 # the furthest, its wait is returned and nothing reserved.
-# A time near others' is put in step with them (see `tasks.fetching.permits.in_step`).
+# A time near others' is put in step with them (see `tasks.fetching.permits.next_in_step`).
 RESERVE = (
     _NOW
     + _SHARES

@@ -87,7 +87,7 @@ class Permits(Protocol):
             answer: the outcome.
         """
 
-    async def granted(self, hosts: Collection[str]) -> dict[str, HostGrants]:
+    async def get_grants(self, hosts: Collection[str]) -> dict[str, HostGrants]:
         """The grants of these hosts now; one at its full pace that nobody waits for may be missing."""
 
 
@@ -153,7 +153,7 @@ class PermitBook:
             near_s = max(between_own_s, between_all_s) + between_all_s
             del granted[: bisect_left(granted, now - near_s)]
             gap_at = first_gap(granted, at, between_all_s)
-            at = max(at, in_step(granted, gap_at, between_all_s, near_s))
+            at = max(at, next_in_step(granted, gap_at, between_all_s, near_s))
             at = first_gap(granted, at, between_all_s)
         if at - now <= self._max_ahead_s:
             insort(granted, at)
@@ -175,9 +175,9 @@ class PermitBook:
         if answer.retry_after_s is not None:
             mine.next_at = max(mine.next_at, now + min(answer.retry_after_s, LONGEST_ASKED_S))
 
-    def granted(self, hosts: Collection[str], now: float) -> dict[str, HostGrants]:
+    def get_grants(self, hosts: Collection[str], now: float) -> dict[str, HostGrants]:
         """The grants of these hosts now; those that nobody has asked are missing."""
-        return {host: _granted(self._hosts[host], now) for host in hosts if host in self._hosts}
+        return {host: _host_grants(self._hosts[host], now) for host in hosts if host in self._hosts}
 
     def _address(self, host: str, address: str, now: float) -> _Address:
         state = self._hosts.get(host) or self._new_host(host, now)
@@ -198,11 +198,11 @@ class PermitBook:
         self._sweep_at = _SWEEP_HOSTS + 2 * len(self._hosts)
 
 
-def _granted(state: _Host, now: float) -> HostGrants:
+def _host_grants(state: _Host, now: float) -> HostGrants:
     return HostGrants(
         share=state.share,
         next_s=max(0.0, state.granted[-1] - now) if state.granted else 0.0,
-        answers_well=any(one.own.answered_well(now) for one in state.addresses.values()),
+        answers_well=any(one.own.is_answered_well(now) for one in state.addresses.values()),
         addresses={
             address: AddressGrants(share=one.own.share(state.share), next_s=max(0.0, one.next_at - now))
             for address, one in state.addresses.items()
@@ -234,9 +234,9 @@ class LocalPermits:
         """See `Permits`."""
         self._book.observe(host, address, limits, answer, self._clock())
 
-    async def granted(self, hosts: Collection[str]) -> dict[str, HostGrants]:
+    async def get_grants(self, hosts: Collection[str]) -> dict[str, HostGrants]:
         """See `Permits`."""
-        return self._book.granted(hosts, self._clock())
+        return self._book.get_grants(hosts, self._clock())
 
 
 def still_slows(own: AddressPace, now: float) -> bool:
@@ -253,7 +253,7 @@ def _still_slows(pace: Pace, now: float) -> bool:
     return pace.share < 1.0 and now - max(pace.cut_at, pace.raised_at) < REMEMBER_S
 
 
-def in_step(granted: list[float], at: float, spacing_s: float, near_s: float) -> float:
+def next_in_step(granted: list[float], at: float, spacing_s: float, near_s: float) -> float:
     """The first time from ``at`` on that is whole spacings away from the granted times (ascending) around it.
 
     Times spread at random would leave gaps that are too small for one more: with 8 nodes at 20/s, 81 % of a host of

@@ -89,7 +89,7 @@ class RedisPermits:
 
     async def reserve(self, host: str, address: str, limits: Limits) -> float:
         """See `Permits`. Raises redis.RedisError where Redis doesn't answer."""
-        reserved = self._reserved_of(host, address)
+        reserved = self._reservation(host, address)
         reserved.asking += 1
         try:
             return await self._next(reserved, host, address, limits)
@@ -116,7 +116,7 @@ class RedisPermits:
 
     async def push_back(self, host: str, address: str, delay_s: float) -> None:
         """See `Permits`. Raises redis.RedisError where Redis doesn't answer."""
-        self._reserved_of(host, address).times.clear()
+        self._reservation(host, address).times.clear()
         _, mine, paces = self._keys(host, address)
         keep_s = int(delay_s) + _EXPIRE_AFTER_S
         await self._push_back(keys=[mine, paces], args=[_us(delay_s), keep_s, self._now(), address])
@@ -127,7 +127,7 @@ class RedisPermits:
         Raises:
             redis.RedisError: Redis doesn't answer.
         """
-        reserved = self._reserved_of(host, address)
+        reserved = self._reservation(host, address)
         now, before = self._clock(), reserved.own.share(1.0)
         reserved.own = address_pace_after(reserved.own, answer, now, 1.0 / limits.per_address_per_s)
         if reserved.own.share(1.0) < before:
@@ -137,7 +137,7 @@ class RedisPermits:
         if answer.retry_after_s is not None:
             await self.push_back(host, address, min(answer.retry_after_s, LONGEST_ASKED_S))
 
-    async def granted(self, hosts: Collection[str]) -> dict[str, HostGrants]:
+    async def get_grants(self, hosts: Collection[str]) -> dict[str, HostGrants]:
         """See `Permits`. Raises redis.RedisError where Redis doesn't answer."""
         names = list(hosts)
         if not names:
@@ -177,7 +177,7 @@ class RedisPermits:
         )
         return [wait / 1e6 for wait in waits]
 
-    def _reserved_of(self, host: str, address: str) -> _Reserved:
+    def _reservation(self, host: str, address: str) -> _Reserved:
         reserved = self._reserved.get((host, address))
         if reserved is None:
             if len(self._reserved) >= self._sweep_at:

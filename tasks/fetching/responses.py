@@ -10,7 +10,7 @@ from splitter.errors import Message
 
 from tasks.domain.failures import ErrorClass, FetchError, error_class
 from tasks.domain.pages import Response
-from tasks.domain.patience import asked_wait_s
+from tasks.domain.patience import retry_wait_s
 
 _END = (b"\r\n", b"\n")
 
@@ -143,6 +143,6 @@ def status_error(answer: Response, now: datetime) -> FetchError:
     return FetchError(
         error_class(answer.status),
         Message("status {status}", status=answer.status),
-        retry_after_s=asked_wait_s(answer.headers, answer.status, now),
+        retry_after_s=retry_wait_s(answer.headers, answer.status, now),
         response=answer,
     )

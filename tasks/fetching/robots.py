@@ -87,11 +87,11 @@ class RobotsRules:
         if status >= 300 or text.lstrip()[:1] == "<":
             return cls(RobotsState.ALLOW_ALL)
         lines = list(_own_lines(text))
-        stars = _StarCost.of_lines(lines)
+        stars = _StarCost.measure(lines)
         strict = None
         if stars.seconds(MAX_URL_CHARS) > LONGEST_CHECK_S:
-            strict = _parsed(_without_stars(lines))
-        return cls(RobotsState.RULES, _parsed(lines), strict, stars)
+            strict = _parse(_cut_at_stars(lines))
+        return cls(RobotsState.RULES, _parse(lines), strict, stars)
 
     @classmethod
     async def read(cls, text: str, status: int | None) -> Self:
@@ -134,7 +134,7 @@ class _StarCost:
     compared: int
 
     @classmethod
-    def of_lines(cls, lines: Sequence[str]) -> _StarCost:
+    def measure(cls, lines: Sequence[str]) -> _StarCost:
         starred = [line.partition("*")[2].split("*") for line in lines if _has_star(line)]
         pieces = [piece for rule in starred for piece in rule]
         return cls(len(starred) + len(pieces), sum(map(_repetition, pieces)))
@@ -163,7 +163,7 @@ def _repetition(piece: str) -> int:
     return most + 1
 
 
-def _parsed(lines: Iterable[str]) -> Protego:
+def _parse(lines: Iterable[str]) -> Protego:
     rules = Protego.parse("\n".join(lines))
     rules.can_fetch("/", ROBOTS_TOKEN)  # it sorts out the rules of a group with the first question
     return rules
@@ -173,7 +173,7 @@ def _has_star(line: str) -> bool:
     return "*" in line and not line.startswith("User-agent:")
 
 
-def _without_stars(lines: Sequence[str]) -> Iterator[str]:
+def _cut_at_stars(lines: Sequence[str]) -> Iterator[str]:
     """Yield lines whose rules end at their first star: a refusal refuses more, and what allows is left out."""
     for line in lines:
         if not _has_star(line):

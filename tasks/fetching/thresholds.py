@@ -72,7 +72,7 @@ class Answered(NamedTuple):
     seen: int = 0
     earlier: tuple[tuple[int, int], ...] = ()
 
-    def after(self, now: float) -> Answered:
+    def add_answer(self, now: float) -> Answered:
         """With one more answer."""
         bucket, seen, earlier = self
         current = int(now // BUCKET_S)
@@ -110,7 +110,7 @@ class Threshold:
 NEVER_REFUSED = Threshold()
 
 
-def refused_rate(counts: Sequence[int]) -> tuple[float, float]:
+def bearable_rate(counts: Sequence[int]) -> tuple[float, float]:
     """The most requests a second that a host can be believed to bear that has just refused one, and over how long.
 
     Args:
@@ -145,7 +145,7 @@ def threshold_refused(before: Threshold, answered: Answered, now: float, spacing
     counts = answered.counts(now, before.refused_at)
     if sum(counts[:_WINDOW_BUCKETS]) < LEAST_BORNE:
         return before
-    per_s, window_s = refused_rate(counts)
+    per_s, window_s = bearable_rate(counts)
     least = min(1.0, spacing_s / LONGEST_WINDOW_S)
     share = max(least, BELOW * min(per_s * spacing_s, before.share))
     return Threshold(share, min(LONGEST_HOLD_S, max(window_s, _RARER * before.hold_s)), now, now)

@@ -101,7 +101,7 @@ class Transfer:
             self.curl.setopt(pycurl.TIMEOUT_MS, timeout_ms)
             self._timeout_ms = timeout_ms
 
-    def received(self) -> int:
+    def count_bytes(self) -> int:
         """Grows with everything that comes."""
         return self._body.tell() + len(self.head_lines)
 

@@ -66,11 +66,11 @@ class Alerting:
         Args:
             write: runs an operation in a transaction and waits until it is committed (not on an event loop).
         """
-        rows, now = write(self._claimed)
+        rows, now = write(self._claim)
         if rows:
             write(partial(_note, rows, self._tell(rows, now)))
 
-    def _claimed(self, tx: Transaction) -> tuple[list[AlertRow], datetime]:
+    def _claim(self, tx: Transaction) -> tuple[list[AlertRow], datetime]:
         self._looking_since = self._looking_since or tx.now
         if not try_lock(tx, "alerts", _LOCK_S):
             return [], tx.now  # another scheduler looks

@@ -100,4 +100,4 @@ class Context:
     @property
     def hosts_of(self) -> Callable[[str], tuple[str, str]]:
         """Return a function from a site to (engine's host, site's host). A site outside the catalog has only itself."""
-        return self.hosts.of_site
+        return self.hosts.site_hosts

@@ -229,7 +229,7 @@ def page_judge(
         again: also the reviews that this model has judged.
     """
 
-    def judged(page: StoredPage) -> JudgedPage:
+    def judge_page(page: StoredPage) -> JudgedPage:
         group = _group(catalog, page)
         found = _judge_links_of(catalog, page)
         category = _category(page, found)
@@ -244,7 +244,7 @@ def page_judge(
             taken_in=[(number, one) for (number, _), one in zip(found.taken_in, taken_in, strict=True)],
         )
 
-    return judged
+    return judge_page
 
 
 def link_judge(catalog: Catalog, judge_reviews: JudgeReviews) -> Callable[[StoredPage], JudgedPage]:
@@ -254,7 +254,7 @@ def link_judge(catalog: Catalog, judge_reviews: JudgeReviews) -> Callable[[Store
     run that waits for its last link ends.
     """
 
-    def judged(page: StoredPage) -> JudgedPage:
+    def judge_page(page: StoredPage) -> JudgedPage:
         try:
             found, group = _judge_links_of(catalog, page), _group(catalog, page)
             category = _category(page, found)
@@ -273,7 +273,7 @@ def link_judge(catalog: Catalog, judge_reviews: JudgeReviews) -> Callable[[Store
             return JudgedPage(page=page, links=_decide_open_links(page, verdict))
         return replace(found, taken_in=taken_in)
 
-    return judged
+    return judge_page
 
 
 def _category(page: StoredPage, found: JudgedPage) -> str | None:

@@ -87,6 +87,6 @@ def load_of(row: NodeRow, now: datetime, rule: BufferRule) -> NodeLoad:
         kinds=frozenset(row.kinds),
         slots=row.slots,
         prefetched=row.waiting,
-        free=max(0, rule.most(row.slots, idle, rate.per_s) - row.running - row.waiting),
+        free=max(0, rule.max_leases(row.slots, idle, rate.per_s) - row.running - row.waiting),
         rate=rate,
     )

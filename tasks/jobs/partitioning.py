@@ -15,7 +15,7 @@ from splitter.urls import list_url, search_url
 from tasks.domain.hit_count import EngineLimits, NewPartition, PartitionState, Provenance
 from tasks.domain.reasons import as_document
 from tasks.jobs.context import Context
-from tasks.scheduling.query_refinement import DropWord, LeaveFull, SplitByTime, refined
+from tasks.scheduling.query_refinement import DropWord, LeaveFull, SplitByTime, choose_refinement
 from tasks.store.queue import tasks
 from tasks.store.queue.tasks import ChunkKey, SleepingSubtask, TaskQuery
 from tasks.store.sql.transaction import Transaction
@@ -64,7 +64,7 @@ def refine(
         partition, engine = partitions.get(view.part_id), _engine(context, view.site)
         if partition is None or engine is None:
             continue
-        if partition.state is PartitionState.OPEN and _may_change(partition, EngineLimits.of(engine)):
+        if partition.state is PartitionState.OPEN and _may_change(partition, EngineLimits.for_engine(engine)):
             task = tasks.lock_partitions(tx, [partition.task_id])
             partition = _replace(tx, context, view, task, engine, done)
             partitions[partition.id] = partition
@@ -106,7 +106,7 @@ def _replace(
         return partition
     least = engine.times.least if engine.times is not None else None
     dates = partial(tasks.hit_dates, tx, partition.task_id)
-    step = refined(partition, len(task), EngineLimits.of(engine), least, tx.now, dates)
+    step = choose_refinement(partition, len(task), EngineLimits.for_engine(engine), least, tx.now, dates)
     chunk_pages = context.catalog.sites[view.site].chunk_pages
     new = NewPartition(
         partition.keywords, partition.pages, chunk_pages, partition.dropped, partition.own_words

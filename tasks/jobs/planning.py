@@ -94,9 +94,9 @@ async def plan(
         return 0
     blocked = await asyncio.to_thread(unasked)
     late_sites = {one.site for one in noted}
-    asked = _wanted(catalog, wanted) | late_sites
+    asked = _list_sites(catalog, wanted) | late_sites
     sites = [site for site in catalog.sites if site in asked and site not in blocked]
-    refused = await _refused(catalog, sites, robots_of, agent)
+    refused = await _ask_robots(catalog, sites, robots_of, agent)
     missing = {site: (str(those[0].kind), those[0].because) for site, those in blocked.items()} | refused
     made = 0
     for virtual_task in wanted:
@@ -108,7 +108,7 @@ async def plan(
     return made
 
 
-def _wanted(catalog: Catalog, virtual_tasks: Sequence[VirtualTask]) -> set[str]:
+def _list_sites(catalog: Catalog, virtual_tasks: Sequence[VirtualTask]) -> set[str]:
     """Return the sites of these virtual tasks."""
     return {site for one in virtual_tasks for site in catalog.sites_for(one.sites, one.category)}
 
@@ -122,7 +122,7 @@ def _plan_one(
 ) -> int:
     wanted = catalog.sites_for(virtual_task.sites, virtual_task.category)
     sites = tuple(site for site in wanted if site not in missing)
-    planned = planned_tasks(catalog, virtual_task, sites)
+    planned = plan_tasks(catalog, virtual_task, sites)
     made = tasks.plan(tx, virtual_task, planned, partial(search_urls, catalog))
     tasks.put_off(tx, virtual_task, {site: missing[site] for site in wanted if site in missing})
     return made
@@ -131,12 +131,12 @@ def _plan_one(
 def _plan_late(tx: Transaction, *, catalog: Catalog, askable: tuple[str, ...]) -> int:
     urls = partial(search_urls, catalog)
     return sum(
-        tasks.plan_late(tx, virtual_task, planned_tasks(catalog, virtual_task, askable), urls)
+        tasks.plan_late(tx, virtual_task, plan_tasks(catalog, virtual_task, askable), urls)
         for virtual_task in tasks.list_late(tx, askable, _BATCH)
     )
 
 
-async def _refused(
+async def _ask_robots(
     catalog: Catalog, sites: Sequence[str], robots_of: RobotsOf, agent: str
 ) -> dict[str, tuple[str, Explanation]]:
     """Return the sites that robots.txt refuses, with the kind of obstacle and the reason."""
@@ -151,7 +151,7 @@ async def _refused(
     }
 
 
-def planned_tasks(catalog: Catalog, wanted: VirtualTask, sites: tuple[str, ...]) -> list[NewTask]:
+def plan_tasks(catalog: Catalog, wanted: VirtualTask, sites: tuple[str, ...]) -> list[NewTask]:
     """Return one task per site, with a partition for each keyword set that gives different search URLs."""
     query = ProductQuery(wanted.product, wanted.keywords, wanted.aliases)
     asked = SearchScope(catalog, sites, pages=wanted.pages)

@@ -10,7 +10,7 @@ from tasks.domain.reasons import Reason, as_document, because
 from tasks.domain.states import Transition
 from tasks.jobs.context import Context
 from tasks.scheduling.after_attempt import answers_nobody
-from tasks.scheduling.recall import Recall, ToManual, after_failure
+from tasks.scheduling.recall import Recall, ToManual, decide_recall
 from tasks.store.queue import attempts, hosts, leases, manual, nodes, snapshot, transitions
 from tasks.store.queue.leases import Lease
 from tasks.store.queue.transitions import Move
@@ -41,10 +41,10 @@ def recall(tx: Transaction, context: Context) -> None:
     again, given_up = [], []
     failed = snapshot.lock_failed(tx, _BATCH)
     unreachable = {view.site for view in failed if view.reason is FailureReason.HOST_UNREACHABLE}
-    dead = _of_dead_hosts(tx, context, unreachable) if unreachable else {}
+    dead = _list_dead_sites(tx, context, unreachable) if unreachable else {}
     for view in failed:
         least_unanswered = context.settings.recall.most_unanswered if view.site in dead else 0
-        decision = after_failure(
+        decision = decide_recall(
             view.reason,
             view.node,
             view.recalls,
@@ -55,9 +55,9 @@ def recall(tx: Transaction, context: Context) -> None:
             unanswered=max(least_unanswered, view.idle_releases),
         )
         if isinstance(decision, Recall):
-            again.append(_recalled(tx.now, view, decision))
+            again.append(_recall_move(tx.now, view, decision))
         else:
-            given_up.append(_given_up(view, decision))
+            given_up.append(_manual_move(view, decision))
     transitions.move(tx, Transition.RECALL, again)
     transitions.move(tx, Transition.GIVE_UP, given_up)
     if dead:
@@ -65,7 +65,7 @@ def recall(tx: Transaction, context: Context) -> None:
         manual.set_aside_unanswered(tx, dead, searches)
 
 
-def _of_dead_hosts(tx: Transaction, context: Context, failed: Collection[str]) -> dict[str, str]:
+def _list_dead_sites(tx: Transaction, context: Context, failed: Collection[str]) -> dict[str, str]:
     """Return the sites whose host answers no live node of their kind, with that host.
 
     Args:
@@ -86,7 +86,7 @@ def _of_dead_hosts(tx: Transaction, context: Context, failed: Collection[str]) -
     return dead
 
 
-def _recalled(now: datetime, view: snapshot.FailedFacts, decision: Recall) -> Move:
+def _recall_move(now: datetime, view: snapshot.FailedFacts, decision: Recall) -> Move:
     detail = {
         "recall": view.recalls + 1,
         "delay_s": decision.not_before_delay_s,
@@ -100,7 +100,7 @@ def _recalled(now: datetime, view: snapshot.FailedFacts, decision: Recall) -> Mo
     return Move(view.id, values, node=view.node, reason=view.reason, detail=detail)
 
 
-def _given_up(view: snapshot.FailedFacts, decision: ToManual) -> Move:
+def _manual_move(view: snapshot.FailedFacts, decision: ToManual) -> Move:
     return Move(
         view.id, node=view.node, reason=view.reason, detail={"because": as_document(decision.because)}
     )

@@ -66,7 +66,7 @@ def training_set(tx: Transaction) -> TrainingSet | None:
     before = upkeep.load_value(tx, upkeep.RUN_TIME_MODEL)
     if before is not None and abs(tx.now - before.at) < TRAIN_EVERY:
         return None
-    machines = {node: NodeParameters.of(of) for node, of in list_node_parameters(tx).items()}
+    machines = {node: NodeParameters.read(of) for node, of in list_node_parameters(tx).items()}
     runs = list_runs(tx, machines, MOST_RUNS)
     if len(runs) < LEAST_RUNS or (
         before is not None and runs[-1].attempt_id == before.data["newest_attempt"]

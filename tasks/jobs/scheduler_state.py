@@ -76,7 +76,7 @@ class EmptyDecision:
         return facts == self.facts and made_at <= now < self.again_at
 
     @classmethod
-    def of(cls, facts: Hashable, now: datetime, before: EmptyDecision | None) -> EmptyDecision:
+    def record(cls, facts: Hashable, now: datetime, before: EmptyDecision | None) -> EmptyDecision:
         """Return a decision made now. `before` is the decision before, if that gave nothing either."""
         first_s, most_s = _REPEAT_AFTER_S
         again = before is not None and before.facts == facts
@@ -145,7 +145,7 @@ class SchedulerState:
         if round_trips == self._round_trips:
             return
         self._round_trips = round_trips
-        before, self._distances = self._distances, Delays.of(round_trips)
+        before, self._distances = self._distances, Delays.estimate(round_trips)
         if before is not None or self._distances is not None:
             self.begin_anew()
 
@@ -161,8 +161,8 @@ class SchedulerState:
         made_of = model.at, machines
         if made_of == self._run_times_of:
             return
-        network = Trained.of_json(model.data["network"])
-        self._run_times = {node: network.curve(NodeParameters.of(of)) for node, of in machines.items()}
+        network = Trained.read_json(model.data["network"])
+        self._run_times = {node: network.curve(NodeParameters.read(of)) for node, of in machines.items()}
         self._run_times_of = made_of
         self.begin_anew()
 
@@ -189,7 +189,7 @@ class SchedulerState:
         now_s = tx.now.timestamp()
         for row in attempts.list_changed(tx, self._since(tx.now)):
             age_s = (tx.now - row.faded_at).total_seconds()
-            self.knowledge.put(row.site, row.node, row.faded(age_s), now_s)
+            self.knowledge.put(row.site, row.node, row.fade(age_s), now_s)
             self._count_requests(row)
             sites.add(row.site)
         for site in sites:

@@ -23,7 +23,7 @@ from tasks.jobs.recalling import answers_others
 from tasks.scheduling import admission, capacity, rebalancing
 from tasks.scheduling.capacity import Crawled
 from tasks.scheduling.decision import AllocationStrategy, Assignment, Waiting, as_detail, still_waiting
-from tasks.scheduling.modification import Modification, fixed, modify
+from tasks.scheduling.modification import Modification, defaults, modify
 from tasks.scheduling.ready_queue import ReadyQueue
 from tasks.scheduling.rebalancing import NodeLoad
 from tasks.store.queue import attempts, leases, manual, nodes, snapshot, tasks, transitions
@@ -43,7 +43,7 @@ def admit(tx: Transaction, context: Context) -> int:
     waiting = snapshot.count_waiting(tx)
     limit = context.settings.wait_limit
     found = snapshot.list_entrants(tx, admission.openings(heads, waiting, limit))
-    chosen = admission.admitted(found, heads, waiting, limit)
+    chosen = admission.admit(found, heads, waiting, limit)
     locked = transitions.lock(tx, chosen[:_BATCH], skip_locked=True)
     moves = [Move(row.id) for row in locked if row.state is State.PRIORITY]
     transitions.move(tx, Transition.ADMIT, moves)
@@ -101,7 +101,7 @@ def rebalance(tx: Transaction, context: Context) -> list[Lease]:
     giving nodes have 0 slots, so that no subtask waits for them. A lease that no node gets stays where it is.
     """
     loads = open_nodes(tx, context)
-    if not rebalancing.unbalanced(loads):
+    if not rebalancing.is_unbalanced(loads):
         return []
     prefetched = snapshot.list_unstarted(tx, context.hosts_of)
     context.state.learn(tx)
@@ -234,7 +234,7 @@ def modification(context: Context, now_s: float, site: str, node: str, left: int
     """Return quota and budget of an attempt at (site, node) with `left` hits, from the last read statistics."""
     rules = context.catalog.sites.get(site) or Site(engine="", rules="")
     if not context.settings.modification:
-        return fixed(rules.quota, rules.budget_s)
+        return defaults(rules.quota, rules.budget_s)
     if rules.engine in context.catalog.engines:
         # An unread result page counts for HITS_UNREAD, and the engine may list more than that on one.
         per_page = context.catalog.engines[rules.engine].hits_per_page

@@ -33,13 +33,13 @@ def turn(tx: Transaction, context: Context) -> list[Lease]:
         sweeps.admit(tx, context)
     if there.recall or there.wake or there.admit:
         there = find_todo(tx)  # after the changes of these sweeps
-    given = _allocated(tx, context, there) if there.allocate else []
+    given = _allocate(tx, context, there) if there.allocate else []
     state.turned_at_event = there.newest_event  # new leases make room in WAIT, so the next turn admits
     state.next_turn_at = there.next_at
     return given
 
 
-def _allocated(tx: Transaction, context: Context, there: Todo) -> list[Lease]:
+def _allocate(tx: Transaction, context: Context, there: Todo) -> list[Lease]:
     state = context.state
     open_nodes = sweeps.open_nodes(tx, context)
     if not any(node.free for node in open_nodes):
@@ -48,7 +48,7 @@ def _allocated(tx: Transaction, context: Context, there: Todo) -> list[Lease]:
     if state.empty_decision is not None and state.empty_decision.still_holds(facts, tx.now):
         return []
     given = sweeps.allocate_to(tx, context, open_nodes)
-    state.empty_decision = None if given else EmptyDecision.of(facts, tx.now, state.empty_decision)
+    state.empty_decision = None if given else EmptyDecision.record(facts, tx.now, state.empty_decision)
     return given
 
 

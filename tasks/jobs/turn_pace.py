@@ -17,7 +17,7 @@ class TurnPace:
         self._ended_s: float | None = None
         self._took_s = 0.0
 
-    def ended(self, now_s: float, took_s: float) -> None:
+    def record_end(self, now_s: float, took_s: float) -> None:
         """Record the end of a turn.
 
         Args:

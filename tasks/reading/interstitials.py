@@ -18,7 +18,7 @@ from urllib.parse import parse_qs, urlsplit
 from splitter.catalog.patterns import compile_pattern
 from splitter.errors import Message
 
-from tasks.domain.address import joined, sendable
+from tasks.domain.address import resolve_reference, sendable
 from tasks.domain.failures import FACTS, ErrorClass, FetchError
 from tasks.domain.pages import Response
 from tasks.reading.decode import decode
@@ -85,7 +85,7 @@ def redirect_target(response: Response) -> str | None:
     if not reference:
         return None
     try:
-        address = joined(response.url, reference, encoding)
+        address = resolve_reference(response.url, reference, encoding)
     except FetchError:
         return None
     return address if address != response.url else None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from selectolax.lexbor import LexborHTMLParser
 
-from tasks.domain.address import authority_of, joined
+from tasks.domain.address import authority_of, resolve_reference
 from tasks.domain.failures import FetchError
 
 
@@ -33,7 +33,7 @@ class Links:
         if not reference or reference.startswith("#"):
             return ""
         try:
-            return joined(self.base or self.url, reference, self.encoding)
+            return resolve_reference(self.base or self.url, reference, self.encoding)
         except FetchError:  # javascript:, mailto:, an address that can't be requested
             return ""
 

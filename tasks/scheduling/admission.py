@@ -47,7 +47,7 @@ def openings(heads: Mapping[str, int], waiting: Mapping[tuple[str, int], int], l
     return {site: window - urgent[site] for site in heads if urgent[site] < window}
 
 
-def admitted(
+def admit(
     entrants: Iterable[Entrant], heads: Mapping[str, int], waiting: Mapping[tuple[str, int], int], limit: int
 ) -> list[int]:
     """Return the admitted subtasks: higher priority first; within a priority the first of each site, then the second.

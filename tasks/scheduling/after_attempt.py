@@ -10,7 +10,7 @@
 - After `RecallSettings.most_unanswered` of them a person is asked, if the host did not answer. Many subtasks may
   share the few attempts at a host: so also after as many rests of all nodes together, once each rested `SILENT_RESTS`
   times in a row. Then all its waiting subtasks go to a person (`tasks.store.queue.manual.set_aside_unanswered`).
-- A host that answers none of the nodes is probed from one address after each rest (`_shared_rests`).
+- A host that answers none of the nodes is probed from one address after each rest (`_host_rests`).
 """
 
 from __future__ import annotations
@@ -70,13 +70,13 @@ def _decide_unasked(
         and not facts.is_assigned
         and all(name in rests and rests[name].unanswered for name in facts.addresses)
     ):
-        shared = _shared_rests(report, facts, rests.values())
+        shared = _host_rests(report, facts, rests.values())
         rests |= {one.node: one for one in shared}
     waits_s, times = {}, {}
     for name, address in facts.addresses.items():
         rest = rests.get(name)
         rest_s = (rest.until - facts.at).total_seconds() if rest is not None else 0.0
-        permit_s = max(host.grants.of(address).next_s, host.grants.next_s)
+        permit_s = max(host.grants.grant_for(address).next_s, host.grants.next_s)
         waits_s[name] = max(rest_s, permit_s - LONGEST_QUEUE_S, 0.0)
         times[name] = rest.unanswered if rest is not None else 0
     another_could = any(
@@ -115,7 +115,7 @@ def answers_nobody(times: Collection[int], rules: RecallSettings) -> bool:
     return bool(times) and min(times) >= SILENT_RESTS and sum(times) >= rules.most_unanswered
 
 
-def _shared_rests(report: AttemptReport, facts: AttemptFacts, rests: Collection[Breaker]) -> list[Breaker]:
+def _host_rests(report: AttemptReport, facts: AttemptFacts, rests: Collection[Breaker]) -> list[Breaker]:
     """Return the rests of a host that answers no node. One address probes it instead of each.
 
     Every address gets the highest number `n` of refusals in a row among them. The address that could ask next, except

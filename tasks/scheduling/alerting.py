@@ -170,7 +170,7 @@ def alerts_on(
         found += _idle(timedelta(minutes=rules.idle), facts, now, before.get(("idle", "")))
     if rules.completion is not None:
         on = {key[1]: one for key, one in before.items() if key[0] == "completion" and now - one.since < GONE}
-        found += _halved(rules.completion / 100, facts.completion, on)
+        found += _completion_alerts(rules.completion / 100, facts.completion, on)
     if rules.refusing is not None:
         found += [
             Alert(
@@ -227,7 +227,9 @@ def _idle(longest: timedelta, facts: AlertFacts, now: datetime, on: OpenAlert | 
     return [Alert("idle", "", because(Reason.NO_PAGE_STORED, minutes=longest.total_seconds() / 60))]
 
 
-def _halved(share: float, sites: Mapping[str, Completion], before: Mapping[str, OpenAlert]) -> list[Alert]:
+def _completion_alerts(
+    share: float, sites: Mapping[str, Completion], before: Mapping[str, OpenAlert]
+) -> list[Alert]:
     found: list[Alert] = []
     for site in sorted({*sites, *before}):
         on, one = before.get(site), sites.get(site)

@@ -90,7 +90,7 @@ class Crawled:
 
     def grant(self, host: str, node: str) -> AddressGrants:
         """Return the grant of a host to a node."""
-        return self.grants.get(host, _ALL).of(self.addresses.get(node, node))
+        return self.grants.get(host, _ALL).grant_for(self.addresses.get(node, node))
 
 
 def host_views(
@@ -220,14 +220,14 @@ class HostCapacity:
         """Return the number of the node's attempts at the host, including newly given ones."""
         return self._held.get(host, {}).get(node, 0)
 
-    def left(self, hosts: Iterable[str]) -> float:
+    def remaining(self, hosts: Iterable[str]) -> float:
         """Return the number of attempts that all of these hosts can still take; infinite if none has a limit."""
         left = math.inf
         for host in hosts:
             left = min(left, self._left.get(host, math.inf))
         return left
 
-    def left_for(self, hosts: Iterable[str], node: str) -> float:
+    def remaining_for(self, hosts: Iterable[str], node: str) -> float:
         """Return the number of attempts with which the node stays within the limits of these hosts for one address.
 
         Further attempts would only wait. After a rest at a host the node probes it with one attempt at a time.
@@ -242,13 +242,13 @@ class HostCapacity:
             elif node in view.probing:
                 limit = 1
             else:
-                limit = _of_address(view, node)
+                limit = _address_limit(view, node)
             if limit is not None:
                 left = min(left, max(0, limit - self.held(host, node)))
         return left
 
 
-def _of_address(view: HostFacts, node: str) -> int | None:
+def _address_limit(view: HostFacts, node: str) -> int | None:
     """Return the number of attempts that use up a host's grant to a node's address; `None` without a limit."""
     if view.address_limit is None:
         return None

@@ -234,8 +234,8 @@ def _why_waiting(
     able = eligibility.eligible(wanted, ready.nodes, ready.hosts)
     if not able:
         return _why_no_node(ready, wanted)
-    if capacity.left(wanted.hosts) < 1:
-        full = next(host for host in wanted.hosts if capacity.left([host]) < 1)
+    if capacity.remaining(wanted.hosts) < 1:
+        full = next(host for host in wanted.hosts if capacity.remaining([host]) < 1)
         return because(Reason.HOST_FULL, host=full)
     if ready.able(group):
         held_back = strategy.why_held_back(ready, group)
@@ -265,7 +265,7 @@ def why_busy(ready: ReadyQueue, group: SubtaskGroup, node: str) -> Explanation:
 
 def _why_limited(ready: ReadyQueue, wanted: SubtaskFacts, node: str) -> Explanation | None:
     """Return how a host's limit for one address keeps a node with a free slot from the subtask, else `None`."""
-    if node not in ready.free or ready.capacity.left_for(wanted.hosts, node) >= 1:
+    if node not in ready.free or ready.capacity.remaining_for(wanted.hosts, node) >= 1:
         return None
     for host in wanted.hosts:
         if host in ready.hosts and node in ready.hosts[host].probing:

@@ -34,7 +34,7 @@ Hosts = Mapping[str, HostFacts]
 
 def may_take(subtask: SubtaskFacts, node: str, nodes: Nodes, hosts: Hosts) -> bool:
     """Return True if the node may take the subtask, now or once it has a free slot."""
-    if _excluded(subtask, node, nodes, hosts) is not None:
+    if _exclusion_reason(subtask, node, nodes, hosts) is not None:
         return False
     if node not in subtask.failed_on or subtask.assigned == node:
         return True
@@ -43,7 +43,7 @@ def may_take(subtask: SubtaskFacts, node: str, nodes: Nodes, hosts: Hosts) -> bo
 
 def why_not(subtask: SubtaskFacts, node: str, nodes: Nodes, hosts: Hosts) -> Explanation | None:
     """Return the reason why the node may not take the subtask; `None` if it may."""
-    excluded = _excluded(subtask, node, nodes, hosts)
+    excluded = _exclusion_reason(subtask, node, nodes, hosts)
     if excluded is not None or may_take(subtask, node, nodes, hosts):
         return excluded
     return because(Reason.FAILED_BEFORE)
@@ -56,16 +56,18 @@ def forgiven(subtask: SubtaskFacts, nodes: Nodes, hosts: Hosts) -> str | None:
         return None
     if subtask.assigned is not None:
         return subtask.assigned if subtask.assigned in failed_on else None
-    if any(name not in failed_on and _excluded(subtask, name, nodes, hosts) is None for name in nodes):
+    if any(
+        name not in failed_on and _exclusion_reason(subtask, name, nodes, hosts) is None for name in nodes
+    ):
         return None
-    return next((name for name in failed_on if _excluded(subtask, name, nodes, hosts) is None), None)
+    return next((name for name in failed_on if _exclusion_reason(subtask, name, nodes, hosts) is None), None)
 
 
 def rest_s(subtask: SubtaskFacts, node: str, nodes: Nodes, hosts: Hosts) -> float | None:
     """Return the seconds until rests allow the node to take the subtask: 0 for now, `None` if another rule forbids."""
     if may_take(subtask, node, nodes, hosts):
         return 0.0
-    if node in subtask.failed_on or _excluded(subtask, node, nodes, {}) is not None:
+    if node in subtask.failed_on or _exclusion_reason(subtask, node, nodes, {}) is not None:
         return None
     views = [hosts[name] for name in subtask.hosts if name in hosts and node in hosts[name].resting]
     return max((view.rests_s.get(node, math.inf) for view in views), default=None)
@@ -104,7 +106,7 @@ def eligible_for_sites(examples: Sequence[SubtaskFacts], nodes: Nodes, hosts: Ho
     return allowed
 
 
-def _excluded(subtask: SubtaskFacts, node: str, nodes: Nodes, hosts: Hosts) -> Explanation | None:
+def _exclusion_reason(subtask: SubtaskFacts, node: str, nodes: Nodes, hosts: Hosts) -> Explanation | None:
     """Return the reason why rules 1 to 3 exclude the node; `None` if they don't."""
     view = nodes.get(node)
     if view is None:

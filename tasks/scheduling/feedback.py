@@ -67,7 +67,7 @@ class Feedback:
                     if (
                         group is None
                         and self._planner.plan.shares.get(node)
-                        and self._planner.outdated(now_s)
+                        and self._planner.is_outdated(now_s)
                     ):
                         # The node's planned share is used up, but a newer plan may have work for it.
                         self._planner.replan(ready, knowledge, now_s, rng)
@@ -105,12 +105,12 @@ class Feedback:
         planner = self._planner
         for site in planner.plan.shares.get(node, ()):
             groups = level.sites.get(site, ())
-            within_share = bool(groups) and not planner.ahead(site, node, self._now_s)
+            within_share = bool(groups) and not planner.is_ahead(site, node, self._now_s)
             for group in groups:
                 key = within_share, planner.worth(group, node)
                 if best is not None and key <= best[0]:
                     continue  # cheaper to check than whether the node can take it
-                if self._can_take(ready, group, node) and planner.sooner(ready, group, node):
+                if self._can_take(ready, group, node) and planner.finishes_sooner(ready, group, node):
                     best = key, group
         return best[1] if best is not None else self._pick_unplanned(ready, knowledge, level, node)
 
@@ -124,7 +124,7 @@ class Feedback:
                 if (
                     self._can_take(ready, group, node)
                     and planner.permit_needs.near_best(ready, group, node, self._would_take(ready, group))
-                    and planner.sooner(ready, group, node)
+                    and planner.finishes_sooner(ready, group, node)
                 ):
                     return group
         for site, groups in level.sites.items():
@@ -147,7 +147,7 @@ class Feedback:
             best_pace = planner.best_pace(ready, group, without)
         return lambda name: (
             self._backoff.allows(hosts, name, self._now_s, ready)
-            and planner.sooner(ready, group, name, best_pace)
+            and planner.finishes_sooner(ready, group, name, best_pace)
         )
 
     def _can_take(self, ready: ReadyQueue, group: SubtaskGroup, node: str) -> bool:

@@ -181,7 +181,7 @@ class _LinearProgram:
         cost = np.zeros(count + 1)
         cost[-1] = 1.0
         time = _Entries(np.arange(uses.rows), np.full(uses.rows, count), -self._bounds, uses.rows)
-        matrix = _below([uses.beside(time), self._collects.times(-1.0)])
+        matrix = _below([uses.combine(time), self._collects.times(-1.0)])
         right = np.concatenate([np.zeros(uses.rows), -self._pages])
         found = _least(cost, matrix, right)
         return None if found is None else (float(found[0][-1]), found[0][:-1])
@@ -190,8 +190,8 @@ class _LinearProgram:
         """Return y of the second program, and the shadow prices of permits and slots; `None` if it can't be solved."""
         count, uses, collects = self._rates.size, self._uses, self._collects
         cost = np.concatenate([REQUEST_COST * self._rationed - self._rates, np.zeros(count)])
-        both = collects.times(-1.0).beside(collects.times(-1.0).moved(count))
-        matrix = _below([uses, uses.moved(count), collects, both])
+        both = collects.times(-1.0).combine(collects.times(-1.0).shift(count))
+        matrix = _below([uses, uses.shift(count), collects, both])
         right = np.concatenate(
             [
                 self._bounds * (EARLY * drain_s),
@@ -222,11 +222,11 @@ class _Entries:
     def times(self, factor: float) -> _Entries:
         return _Entries(self.row, self.column, self.value * factor, self.rows)
 
-    def moved(self, columns: int) -> _Entries:
+    def shift(self, columns: int) -> _Entries:
         """Return the entries moved to the right by `columns`."""
         return _Entries(self.row, self.column + columns, self.value, self.rows)
 
-    def beside(self, other: _Entries) -> _Entries:
+    def combine(self, other: _Entries) -> _Entries:
         """Return these entries together with those of another, in the same rows."""
         return _Entries(
             np.concatenate([self.row, other.row]),

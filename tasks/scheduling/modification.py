@@ -133,7 +133,7 @@ class Spell:
         """Return the active seconds that are enough for `pages` pages with probability 0.9 (lognormal sum)."""
         return self.overhead_s + _pages_90(pages) * self.seconds_per_page
 
-    def most_pages(self, budget_s: float, lowest: int, highest: int) -> int:
+    def max_pages(self, budget_s: float, lowest: int, highest: int) -> int:
         """Return the largest number of pages in [lowest, highest] with a budget up to `budget_s`, else `lowest`."""
 
         counts = range(lowest, highest + 1)
@@ -150,7 +150,7 @@ def default_budget_s(budget_s: Bounds) -> float:
     return math.sqrt(max(budget_s.min, 1e-3) * max(budget_s.max, 1e-3))
 
 
-def fixed(quota: Bounds, budget_s: Bounds) -> Modification:
+def defaults(quota: Bounds, budget_s: Bounds) -> Modification:
     """Return the defaults, for a first attempt, and for all attempts if modification is switched off."""
     return Modification(default_quota(quota), default_budget_s(budget_s), None, Reason.SITE_DEFAULTS)
 
@@ -187,7 +187,7 @@ def _optimum(stats: PairStats, quota: Bounds, budget_s: Bounds) -> tuple[Spell, 
     """
     spell = estimate_spell(stats, quota, budget_s)
     lowest, highest = _whole(quota)
-    fits = spell.most_pages(budget_s.max, lowest, highest)
+    fits = spell.max_pages(budget_s.max, lowest, highest)
     return spell, fits, spell.best_pages(lowest, fits)
 
 
@@ -201,19 +201,19 @@ def estimate_spell(stats: PairStats, quota: Bounds, budget_s: Bounds) -> Spell:
     if min(stats.attempts, stats.tried, stats.active_s) > _FADED:
         overhead = min(usual_overhead, 0.5 * stats.active_s / stats.attempts)
         seen_s = (stats.active_s - stats.attempts * overhead) / stats.tried
-        seconds = _between(usual_s, seen_s, weight)
+        seconds = _geometric_mean(usual_s, seen_s, weight)
     ratio = usual_overhead / usual_s
     rate, page_chance = _rate_with_optimum(usual, ratio), 1.0
     if min(stats.attempts, stats.offered) > _FADED:
         lowest, highest = _whole(quota)
         span = _rate_with_optimum(highest, ratio), _rate_with_optimum(lowest, ratio)
-        rate = _between(rate, _seen_rate(stats, usual, span), weight)
+        rate = _geometric_mean(rate, _spell_rate(stats, usual, span), weight)
         shrunk = (stats.collected + PRIOR_ATTEMPTS) / (stats.tried + PRIOR_ATTEMPTS)
         page_chance = min(1.0, shrunk) ** (1.0 - SPELL_SHARE)
     return Spell(-math.expm1(-rate), page_chance, seconds, overhead)
 
 
-def _seen_rate(stats: PairStats, usual: int, span: tuple[float, float]) -> float:
+def _spell_rate(stats: PairStats, usual: int, span: tuple[float, float]) -> float:
     """Return the -ln(1 - h) within `span` that explains the share of offered pages lost in bad spells."""
     chance = min(1.0, stats.collected / stats.tried) if stats.tried > 0 else 1.0
     kept = min(1.0, stats.tried / stats.offered) * chance**SPELL_SHARE
@@ -265,7 +265,7 @@ def _root(rising: Callable[[float], float], low: float, high: float) -> float:
     return middle
 
 
-def _between(prior: float, seen: float, weight: float) -> float:
+def _geometric_mean(prior: float, seen: float, weight: float) -> float:
     """Return the weighted geometric mean of the prior and the observed value."""
     return math.exp((1.0 - weight) * math.log(prior) + weight * math.log(seen))
 

@@ -53,7 +53,7 @@ class PermitNeeds:
         plan = self._plan
         row, column, of = plan.sites[group.first.site], plan.nodes[node], plan.believed
         a, b = float(of.page_a[row, column]), float(of.page_b[row, column])
-        return PageFloor.of(a, b, self._least_share(ready, group, node, would_take))
+        return PageFloor.for_beta(a, b, self._least_share(ready, group, node, would_take))
 
     def _least_share(self, ready: ReadyQueue, group: SubtaskGroup, node: str, would_take: WouldTake) -> float:
         """Return the pages per request that the node needs at the group's site to be worth its permits.
@@ -82,7 +82,7 @@ class PermitNeeds:
             others = self._chances[key] = sorted(found, reverse=True)
         per_s = limit.address_pages_per_s * limit.shares.get(node, 1.0) * float(row[plan.nodes[node]])
         takes_s = group.pages / max(per_s, 1e-9)
-        wanted = min(limit.pages_per_s, ready.left(first.site) / _SOON_S)
+        wanted = min(limit.pages_per_s, ready.count_targets(first.site) / _SOON_S)
         for chance, name, rest_s in others:
             if name != node and (0.0 < rest_s <= takes_s or (rest_s == 0.0 and would_take(name))):
                 wanted -= limit.address_pages_per_s * limit.shares.get(name, 1.0)

@@ -120,7 +120,7 @@ class Planner:
         """Make a new plan if there is none, or if the plan is too old or no longer fits."""
         if self._plan is not None:
             age_s = now_s - self._plan.made_at_s
-            changed = self._plan.version != ready.version and self.outdated(now_s)
+            changed = self._plan.version != ready.version and self.is_outdated(now_s)
             strangers = any(name not in self._plan.nodes for name in ready.free)
             slower = self._plan.lasts_s / REPLAN_S
             unplanned = age_s >= _UNPLANNED_S * slower and not ready.backlog.keys() <= self._plan.sites.keys()
@@ -131,7 +131,7 @@ class Planner:
                 return
         self.replan(ready, knowledge, now_s, rng)
 
-    def outdated(self, now_s: float) -> bool:
+    def is_outdated(self, now_s: float) -> bool:
         """Return True if the plan is old enough to be replaced when it no longer fits."""
         return now_s - self.plan.made_at_s >= _OUTDATED_S
 
@@ -150,7 +150,7 @@ class Planner:
         memory_s = _ROUNDS * once_s * min(1.0, pairs / _PAIRS_TO_EXPLORE)
         belief = believed.draw(self._sampled.scores(now_s, sites, nodes, memory_s, rng))
         allowed = eligibility.eligible_for_sites(examples, ready.nodes, ready.hosts) & (slots > 0)
-        belief = _without_hopeless(belief, allowed)
+        belief = _drop_hopeless(belief, allowed)
         typical = np.array([min(TYPICAL_PAGES, one.left / one.subtasks) for one in work.values()])
         rates = np.where(allowed, belief.rates(typical[:, None]), 0.0)
         asks = rates / np.maximum(belief.page_chance, 1e-9)
@@ -214,7 +214,7 @@ class Planner:
             known = self._worths[key] = self.rate(group, node) / math.exp(self.plan.scarcity * math.log(best))
         return known
 
-    def ahead(self, site: str, node: str, now_s: float) -> bool:
+    def is_ahead(self, site: str, node: str, now_s: float) -> bool:
         """Return True if the node got much more work of the site since the plan was made than its share of the time.
 
         The best yield comes first, and most planned work can wait, since a plan covers a long time. But if the plan
@@ -230,7 +230,7 @@ class Planner:
         pair = group.first.site, node
         self._given_s[pair] = self._given_s.get(pair, 0.0) + self.seconds(group, node)
 
-    def sooner(
+    def finishes_sooner(
         self, ready: ReadyQueue, group: SubtaskGroup, node: str, best_pace: float | None = None
     ) -> bool:
         """Return True if the node completes the group's next subtask sooner than waiting would.
@@ -305,7 +305,7 @@ def scarcity(drain_s: float) -> float:
 
 def _attempt_s(knowledge: Knowledge, now_s: float) -> float:
     """Return the mean active seconds of an attempt over all pairs."""
-    seen = PairStats.of(knowledge.sums(now_s).sum(axis=(0, 1)).tolist())
+    seen = PairStats.unpack(knowledge.sums(now_s).sum(axis=(0, 1)).tolist())
     return max(seen.active_s / seen.attempts, 0.1) if seen.attempts >= 1.0 else _ATTEMPT_S
 
 
@@ -329,7 +329,7 @@ def _work(ready: ReadyQueue) -> dict[str, Backlog]:
     return work
 
 
-def _without_hopeless(belief: Belief, allowed: NDArray[np.bool_]) -> Belief:
+def _drop_hopeless(belief: Belief, allowed: NDArray[np.bool_]) -> Belief:
     """Return the belief with zero yields for nodes that reach hardly any page at sites where other nodes do.
 
     They hardly slow a long backlog down, but each of their failures costs a subtask one of its few recalls.

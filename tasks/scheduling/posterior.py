@@ -274,14 +274,14 @@ def posterior(
         np.asarray(OVERHEAD_S),
     )
     overall = _shrunk(_Sums(everything.sum(axis=(0, 1))), first)
-    own = _selected(knowledge, everything, list(sites), list(nodes))
-    by_site = _Sums(_pooled(knowledge.sites, everything.sum(axis=1), sites)[:, None])
-    by_node = _Sums(_pooled(knowledge.nodes, everything.sum(axis=0), nodes)[None, :])
+    own = _select_sums(knowledge, everything, list(sites), list(nodes))
+    by_site = _Sums(_select_pools(knowledge.sites, everything.sum(axis=1), sites)[:, None])
+    by_node = _Sums(_select_pools(knowledge.nodes, everything.sum(axis=0), nodes)[None, :])
     of_site, of_node = _shrunk(by_site, overall), _shrunk(by_node, overall)
-    return _combined(own, of_site, of_node, overall, _weight(everything, overall), prior_s)
+    return _combine(own, of_site, of_node, overall, _weight(everything, overall), prior_s)
 
 
-def _combined(
+def _combine(
     own: _Sums,
     of_site: _Level,
     of_node: _Level,
@@ -357,14 +357,14 @@ def _shrunk(sums: _Sums, above: _Level) -> _Level:
     )
 
 
-def _pooled(known: dict[str, int], pools: Array, names: Iterable[str]) -> Array:
+def _select_pools(known: dict[str, int], pools: Array, names: Iterable[str]) -> Array:
     """Return the pools of these names, in this order; zeros for an unknown name."""
     padded = np.concatenate([pools, np.zeros((1, len(SUMS)))])
     selected: Array = padded[[known.get(name, -1) for name in names]]
     return selected
 
 
-def _selected(knowledge: Knowledge, everything: Array, sites: list[str], nodes: list[str]) -> _Sums:
+def _select_sums(knowledge: Knowledge, everything: Array, sites: list[str], nodes: list[str]) -> _Sums:
     """Return the sums of pairs of these names, in this order; zeros without data."""
     if list(knowledge.sites) == sites and list(knowledge.nodes) == nodes:
         return _Sums(everything)

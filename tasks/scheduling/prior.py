@@ -105,15 +105,15 @@ def distance_prior(
     seen_sites, seen_nodes = list(knowledge.sites), list(knowledge.nodes)
     if not seen_sites:
         return None
-    pages, seconds = _observed(knowledge, now_s, seen_sites, seen_nodes)
+    pages, seconds = _observe_pairs(knowledge, now_s, seen_sites, seen_nodes)
     line = fit(distances.ms(seen_sites, seen_nodes).ravel(), seconds.ravel(), pages.ravel())
     if line is None:
         return None
-    own, _ = _observed(knowledge, now_s, sites, nodes)
+    own, _ = _observe_pairs(knowledge, now_s, sites, nodes)
     return np.where(own > 0, np.nan, line.seconds(distances.ms(sites, nodes)))
 
 
-def _observed(
+def _observe_pairs(
     knowledge: Knowledge, now_s: float, sites: Sequence[str], nodes: Sequence[str]
 ) -> tuple[Matrix, Matrix]:
     """Return each pair's independent pages, and its seconds per tried page without the overhead; 0 without data."""

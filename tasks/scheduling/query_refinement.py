@@ -88,12 +88,12 @@ def _quantiles(span: Span, dates: Sequence[datetime]) -> Callable[[float], datet
     inner = sorted(date for date in dates if span.start < date < span.end)
     steps = [span.start, *inner, span.end]
 
-    def at(share: float) -> datetime:
+    def time_at(share: float) -> datetime:
         place = share * (len(steps) - 1)
         below = min(int(place), len(steps) - 2)
         return steps[below] + (steps[below + 1] - steps[below]) * (place - below)
 
-    return at
+    return time_at
 
 
 # --- the next step of a partition ----------------------------------------------------------------------------
@@ -123,7 +123,7 @@ class LeaveFull:
     because: Explanation
 
 
-def refined(
+def choose_refinement(
     partition: Partition,
     n: int,
     limits: EngineLimits,
@@ -143,7 +143,7 @@ def refined(
     """
     reported = partition.reported
     if partition.ended and not partition.listed:
-        return _relaxed(partition)
+        return _drop_word(partition)
     if least is None or not partition.is_over(limits) or not (partition.span or partition.is_at_cap(limits)):
         return None
     counts = {"hits": limits.most + 1 if reported is None else reported, "most": limits.most}
@@ -151,14 +151,14 @@ def refined(
     spans = ranges(reported, limits.most, span, least, dates=dates())
     if not spans:
         return LeaveFull(because(Reason.SPAN_TOO_SHORT, unit=least, **counts))
-    spans = _merged(spans, MOST_PARTITIONS - n)
+    spans = _merge_last(spans, MOST_PARTITIONS - n)
     if len(spans) < 2:
         return LeaveFull(because(Reason.MOST_PARTS, parts=n, **counts))
     unit = "day" if all(one.start == floor(one.start, _DAY) for one in spans[1:]) else "hour"
     return SplitByTime(spans, because(Reason.SPLIT_BY_TIME, unit=unit, parts=len(spans), **counts))
 
 
-def _merged(spans: tuple[Span, ...], most: int) -> tuple[Span, ...]:
+def _merge_last(spans: tuple[Span, ...], most: int) -> tuple[Span, ...]:
     """Return at most `most` spans, by merging the last ones into one."""
     if len(spans) <= most or most < 2:
         return spans if most >= 2 else ()
@@ -171,7 +171,7 @@ def _whole(now: datetime, least: Unit) -> Span:
     return Span(start if start < end else end - _DAY, end)
 
 
-def _relaxed(partition: Partition) -> DropWord | None:
+def _drop_word(partition: Partition) -> DropWord | None:
     words = partition.keywords
     if partition.span or partition.own_words or len(words) <= FEWEST_WORDS:
         return None

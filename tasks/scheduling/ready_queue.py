@@ -182,7 +182,7 @@ class ReadyQueue:
         if known.resting:
             self.version += 1
 
-    def left(self, site: str) -> int:
+    def count_targets(self, site: str) -> int:
         """Return the number of open targets of a site's waiting work and of its work that is not admitted yet."""
         return sum(known.left for by in (self.backlog, self.pending) if (known := by.get(site)) is not None)
 
@@ -192,7 +192,7 @@ class ReadyQueue:
             if priority in self._levels:
                 yield self._levels[priority]
 
-    def in_order(self, level: Level) -> Iterator[SubtaskGroup]:
+    def iter_groups(self, level: Level) -> Iterator[SubtaskGroup]:
         """Yield the groups of a level, in the order of their longest waiting subtasks. Subtasks may be taken meanwhile.
 
         A group whose first subtask was taken comes again at its new place; a group that was passed over does not.
@@ -219,21 +219,21 @@ class ReadyQueue:
             bool(group.queue)
             and node in self.free
             and self.may_take(group, node)
-            and self.capacity.left(hosts) >= 1
-            and self.capacity.left_for(hosts, node) >= 1
+            and self.capacity.remaining(hosts) >= 1
+            and self.capacity.remaining_for(hosts, node) >= 1
         )
 
     def able(self, group: SubtaskGroup) -> list[str]:
         """Return the nodes that can get the group's next subtask now."""
         first, hosts = group.first, group.first.hosts
-        if not group.queue or self.capacity.left(hosts) < 1:
+        if not group.queue or self.capacity.remaining(hosts) < 1:
             return []
         limited = any(host in self.hosts for host in hosts)
         return [
             name
             for name in self.free
             if eligibility.may_take(first, name, self.nodes, self.hosts)
-            and (not limited or self.capacity.left_for(hosts, name) >= 1)
+            and (not limited or self.capacity.remaining_for(hosts, name) >= 1)
         ]
 
     def any_able(self) -> bool:

@@ -119,7 +119,7 @@ class BufferRule:
     slots_over: int = 4
     silent_after_s: float = 60.0
 
-    def most(self, slots: int, idle: int, per_s: float) -> int:
+    def max_leases(self, slots: int, idle: int, per_s: float) -> int:
         """Return the number of leases that a node may have, begun or not.
 
         Args:
@@ -158,7 +158,7 @@ class Rebalancing:
     takes: Mapping[str, int] = field(default_factory=dict)
 
 
-def unbalanced(nodes: Sequence[NodeLoad]) -> bool:
+def is_unbalanced(nodes: Sequence[NodeLoad]) -> bool:
     """Return True if a lease might begin sooner at another node, by expected waits and kinds alone. Leases need not be
     loaded for this check."""
     full = [one for one in nodes if one.prefetched and one.wait_s > GAIN_S]
@@ -260,5 +260,5 @@ class _Waits:
         return (
             self._open(name)
             and eligibility.may_take(subtask, name, self._loads, self._hosts)
-            and self._capacity.left_for(subtask.hosts, name) >= 1
+            and self._capacity.remaining_for(subtask.hosts, name) >= 1
         )

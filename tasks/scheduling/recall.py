@@ -84,7 +84,7 @@ _ABOUT_HOST = frozenset(
 """Reasons that lie with the host and not with a node. Waiting may cure them."""
 
 
-def after_failure(
+def decide_recall(
     reason: FailureReason,
     node: str,
     recalls: int,

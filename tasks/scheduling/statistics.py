@@ -56,7 +56,7 @@ class Knowledge:
     def fold(self, attempt: AttemptResult, now_s: float) -> None:
         """Add one attempt that closed at ``now_s``."""
         if attempt.counts:
-            here = self._closed(attempt.site, attempt.node, now_s)
+            here = self._past_stats(attempt.site, attempt.node, now_s)
             self.put(attempt.site, attempt.node, here.with_attempt(attempt, self._memory), now_s)
 
     def put(self, site: str, node: str, stats: PairStats, at_s: float) -> None:
@@ -81,15 +81,15 @@ class Knowledge:
 
     def pair(self, site: str, node: str, now_s: float) -> PairStats:
         """Return the statistics of a pair, faded to ``now_s``; zeros without data."""
-        closed, running = self._closed(site, node, now_s), self._running.get((site, node))
+        closed, running = self._past_stats(site, node, now_s), self._running.get((site, node))
         return closed if running is None else closed + running
 
-    def _closed(self, site: str, node: str, now_s: float) -> PairStats:
+    def _past_stats(self, site: str, node: str, now_s: float) -> PairStats:
         i, j = self.sites.get(site), self.nodes.get(node)
         if i is None or j is None:
             return PairStats()
         scale = self._scale(now_s)
-        return PairStats.of((self._sums[i, j] / scale).tolist())
+        return PairStats.unpack((self._sums[i, j] / scale).tolist())
 
     def site(self, site: str, now_s: float) -> PairStats:
         """Return the statistics of a site over all nodes, faded to ``now_s``."""
@@ -97,10 +97,10 @@ class Knowledge:
         if i is None:
             return PairStats()
         scale = self._scale(now_s)  # may change the sums
-        closed = PairStats.of((self._sums[i, : len(self.nodes)].sum(axis=0) / scale).tolist())
+        closed = PairStats.unpack((self._sums[i, : len(self.nodes)].sum(axis=0) / scale).tolist())
         return sum((of for (name, _), of in self._running.items() if name == site), closed)
 
-    def known(self, now_s: float) -> dict[tuple[str, str], PairStats]:
+    def list_pairs(self, now_s: float) -> dict[tuple[str, str], PairStats]:
         """Return the statistics of all pairs with attempts, faded to ``now_s``."""
         return {
             (site, node): self.pair(site, node, now_s)

@@ -15,10 +15,10 @@ import requests
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 from splitter.errors import Message
 
-from tasks.domain.address import joined, sendable
+from tasks.domain.address import resolve_reference, sendable
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.fetching.guard import SessionSettings
-from tasks.fetching.guarded_session import GuardedAdapter, cause_of, guarded
+from tasks.fetching.guarded_session import GuardedAdapter, cause_of, guard_session
 from tasks.reading.decode import decode
 from tasks.reading.markup import check_markup, collapse
 from tasks.signin.errors import SignInBroken
@@ -96,7 +96,7 @@ class VisitedPage:
         given = node.attributes
         buttons = [each for each in map(_button, node.css("button, input")) if each]
         return Form(
-            joined(self.url, given.get("action") or self.url, self.encoding),
+            resolve_reference(self.url, given.get("action") or self.url, self.encoding),
             "post" if (given.get("method") or "").lower() == "post" else "get",
             self.encoding,
             tuple(_entries(node)),
@@ -145,7 +145,7 @@ class Session:
 
     def over(self, session: _AnySession) -> _AnySession:
         """A session of requests (or requests-oauthlib) with the connections, limits and cookies of this one."""
-        return guarded(session, self._adapter, self._user_agent)
+        return guard_session(session, self._adapter, self._user_agent)
 
     def get(self, url: str, stop_at: str = "") -> VisitedPage:
         """Go to an address, through its redirects.
@@ -192,7 +192,7 @@ class Session:
             if not location or not response.is_redirect:
                 lowered = {name.lower(): value for name, value in response.headers.items()}
                 return VisitedPage(url, response.status_code, *decode(response.content, lowered)[:2])
-            after = joined(url, location)
+            after = resolve_reference(url, location)
             if stop_at and after.partition("?")[0] == stop_at.partition("?")[0]:
                 return VisitedPage(after, response.status_code, "", "utf-8")
             if body is not None and response.status_code in (307, 308):

@@ -79,8 +79,8 @@ class Attempt:
             lease, writer, self._counters, self._failures.page_hosts, rules.silent_after_s, clock
         )
         announce = self._renewal.announce_wait
-        fetcher = Fetcher(deps, self._timing, announce, lease.site, lease, self._failures.stopped)
-        self._limits = EngineLimits.of(catalog.engine_of(lease.site))
+        fetcher = Fetcher(deps, self._timing, announce, lease.site, lease, self._failures.avoids)
+        self._limits = EngineLimits.for_engine(catalog.engine_of(lease.site))
         refresh_s = catalog.sites[lease.site].refresh_s
         self._refresh = timedelta(seconds=refresh_s) if refresh_s is not None else None
         self._write_buffer = WriteBuffer(lease, deps, writer, self._counters, self._unstorable)
@@ -128,7 +128,7 @@ class Attempt:
                     raise
             finally:
                 self._slot.leave()
-        await self._write_buffer.emptied()
+        await self._write_buffer.flush()
         close = await self._close()
         log.info(
             "subtask %d, attempt %d on %s at %s: %s",
@@ -163,7 +163,7 @@ class Attempt:
         finally:
             self._tries.settle()
         self._counters.left_over += len(self._queue) if self._limit_reached else 0
-        await self._write_buffer.emptied()
+        await self._write_buffer.flush()
 
     async def _enter(self) -> None:
         """Wait for a slot; the lease is renewed meanwhile."""
@@ -225,7 +225,7 @@ class Attempt:
         if saved is None:
             self._renewal.lost = True
             return False
-        seen.confirmed(saved.known)
+        seen.confirm(saved.known)
         self._tries.left += len(saved.todo) - 1 - (0 if page.more else len(behind))
         self._counters.known += len(saved.known)
         self._add_hits([hit for hit in saved.todo if not await self._store_post(hit)])
@@ -262,7 +262,7 @@ class Attempt:
             target = self._queue.popleft()
             if self._too_far and self._deps.hosts.name(target.url) in self._too_far:
                 self._counters.left_over += 1
-            elif not self._failures.stopped(target.url):
+            elif not self._failures.avoids(target.url):
                 with suppress(HostStopped):
                     await self._collect(target)
                 self._renewal.renew_if_due()
@@ -286,7 +286,7 @@ class Attempt:
         finally:
             self._counters.in_flight -= 1
         if failure is not None:
-            await self._tries.failed(target, failure)
+            await self._tries.record_failure(target, failure)
             if self._queue and self._tries.below_floor:
                 self._limit_reached = True
                 self._note = because(Reason.FEW_PAGES)
@@ -305,7 +305,7 @@ class Attempt:
 
     async def _unstorable(self, target: WorkTarget, error: FetchError) -> None:
         self._tries.left += 1
-        await self._tries.failed(target, error)
+        await self._tries.record_failure(target, error)
 
     def _leave_host(self, url: str, wait: WaitTooLong) -> None:
         """Ask no more of a target's host, or of the one that it led to, if that may not be asked soon."""
@@ -339,19 +339,19 @@ class Attempt:
             page_hosts=frozenset(failures.page_hosts),
             round_trip=self._timing.round_trip(),
             answered=self._timing.answers > 0,
-            unasked=await self._unasked(reason) if not self._interrupted else None,
+            unasked=await self._find_unasked_host(reason) if not self._interrupted else None,
         )
         decide = partial(after_attempt, rules=self._rules, wait_factor=self._deps.settings.rest_factor)
         return Close(self.lease, report, decide)
 
-    async def _unasked(self, reason: FailureReason | None) -> UnaskedHost | None:
+    async def _find_unasked_host(self, reason: FailureReason | None) -> UnaskedHost | None:
         """The host that could not be asked, where the attempt ended because of that alone."""
         unreachable = self._failures.unreachable
         too_long = self._too_long if not self._failures.any else None
         if reason is None or (unreachable is None and too_long is None):
             return None
         host = unreachable or (too_long.host if too_long is not None else "")
-        grants = (await self._deps.permits.granted([host])).get(host, HostGrants())
+        grants = (await self._deps.permits.get_grants([host])).get(host, HostGrants())
         return UnaskedHost(
             host=host,
             unreachable=unreachable is not None,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from tasks.domain.attempt_end import Counters
 from tasks.domain.pair_stats import RoundTrip
-from tasks.scheduling.proximity.response_times import without_noise
+from tasks.scheduling.proximity.response_times import remove_noise
 
 MOST_TIMED = 50
 """Response times an attempt keeps."""
@@ -74,7 +74,7 @@ class Timing:
         self._settle()
         return self._wait_s
 
-    def answered(self, first_byte_s: float) -> None:
+    def record_answer(self, first_byte_s: float) -> None:
         """The attempt's own site answered a request, so many seconds after it was sent; 0: not known."""
         if first_byte_s > 0.0 and len(self.first_bytes_s) < MOST_TIMED:
             self.first_bytes_s.append(first_byte_s)
@@ -84,7 +84,7 @@ class Timing:
         if len(self.first_bytes_s) < FEWEST_TIMED:
             return None
         values_ms = [seconds * 1000.0 for seconds in self.first_bytes_s]
-        return RoundTrip(without_noise(values_ms), len(values_ms))
+        return RoundTrip(remove_noise(values_ms), len(values_ms))
 
     def _change(self, working: int, waiting: int) -> None:
         self._settle()

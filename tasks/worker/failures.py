@@ -60,7 +60,7 @@ class Failures:
         hosts = [host for host, rest in self.rests.items() if rest.cause == UNREACHABLE]
         return hosts[0] if hosts and self._failed_at <= set(hosts) else None
 
-    def stopped(self, url: str) -> bool:
+    def avoids(self, url: str) -> bool:
         """True where this attempt leaves the host of `url` alone."""
         return bool(self._stopped) and self._deps.hosts.name(url) in self._stopped
 
@@ -75,7 +75,7 @@ class Failures:
         """Remember an error, and stop or rest its host where that follows from it."""
         kind = error.error
         deps = self._deps
-        self.last_response = _described(url, error)
+        self.last_response = _describe(url, error)
         host = deps.hosts.name(url)
         self._failed_at.add(host)
         unreadable = kind is ErrorClass.UNREADABLE
@@ -149,7 +149,7 @@ def failure_reason(
     return FailureReason.NOTHING_STORED
 
 
-def _described(url: str, error: FetchError) -> dict[str, object]:
+def _describe(url: str, error: FetchError) -> dict[str, object]:
     """An error and its response, as stored with the attempt."""
     described: dict[str, object] = {"url": url, "error": error.error.value, "detail": error.detail[:500]}
     if isinstance(error.problem, Message):

@@ -138,14 +138,14 @@ class Fetcher:
         """
         response = await self._ask(
             url,
-            self._unless_redirected_to(blocked) if blocked else self._before_page,
+            self._unless_redirected_to(blocked) if blocked else self._prepare_page,
             headers,
             trusts=self._deps.hosts.is_private_search if search else self._is_private_page,
         )
         self._timing.bytes += len(response.body)
         return response
 
-    async def rendered(self, url: str) -> Response:
+    async def render(self, url: str) -> Response:
         """Fetch a page like `page`, and have a browser run its scripts; what these ask for is fetched like pages, too.
 
         Raises:
@@ -160,7 +160,7 @@ class Fetcher:
             raise WaitTooLong("Chromium", _WITHOUT_BROWSER_S)
         parts = PageParts(document.url, self._part, self._deps.hosts, self._timing, self._announce_wait)
         with self._timing.waiting:
-            while not await browser.entered(RENEW_EVERY_S):
+            while not await browser.enter(RENEW_EVERY_S):
                 parts.renew_if_due()
         try:
             return await browser.render(document, parts.ask, parts.is_own)
@@ -170,7 +170,7 @@ class Fetcher:
     async def _part(self, url: str, headers: Mapping[str, str], own: bool) -> Response:
         """Requests of a page's scripts; signed in, and on a private address, at the page's own host only."""
         trusts = self._is_private_page if own else nothing
-        before = self._before_page if own else self._before_part
+        before = self._prepare_page if own else self._prepare_part
         response = await self._ask(url, before, headers, trusts)
         self._timing.bytes += len(response.body)
         return response
@@ -181,11 +181,11 @@ class Fetcher:
         Raises:
             FetchError, WaitTooLong: as `page`.
         """
-        response = await self._ask(url, self._before_page, headers, self._is_private_page, follow=False)
+        response = await self._ask(url, self._prepare_page, headers, self._is_private_page, follow=False)
         self._timing.bytes += len(response.body)
         return redirect_target(response)
 
-    async def signed_in_again(self, url: str, error: FetchError) -> bool:
+    async def sign_in_again(self, url: str, error: FetchError) -> bool:
         """True where this refusal led to a new sign-in, so that another try may succeed."""
         sign_ins = self._deps.sign_ins
         return sign_ins is not None and error.error.facts.is_signed_out and await sign_ins.refused(url)
@@ -233,7 +233,7 @@ class Fetcher:
                 self._timing.answers += error.response is not None or isinstance(error, RefusedRedirect)
                 if error.error is ErrorClass.NOT_FOUND and error.response is not None:
                     self._time(error.response)
-                await self._observe(url, AnswerSample.failed(error, self._elapsed_s(error)))
+                await self._observe(url, AnswerSample.failure(error, self._elapsed_s(error)))
             raise
         self._timing.answers += 1
         self._time(response)
@@ -263,7 +263,7 @@ class Fetcher:
     def _time(self, response: Response) -> None:
         """Keep how soon the attempt's site answered; a response of another host, after a redirect, is left out."""
         if self._deps.hosts.name(response.url) == self._site:
-            self._timing.answered(response.first_byte_s)
+            self._timing.record_answer(response.first_byte_s)
 
     def _elapsed_s(self, error: FetchError) -> float:
         if error.response is not None:
@@ -275,7 +275,7 @@ class Fetcher:
         host = deps.hosts.name(url)
         await deps.permits.observe(host, deps.address, deps.hosts.limits(host), answer)
 
-    async def _allowed(self, url: str) -> float | None:
+    async def _check_robots(self, url: str) -> float | None:
         """The Crawl-delay of the robots.txt that allows the URL. Raises NotAsked where it does not."""
         rules = await self._rules(url)
         if not rules.state.answered:
@@ -290,22 +290,22 @@ class Fetcher:
     def _unless_redirected_to(self, blocked: tuple[str, ...]) -> BeforeRequest:
         requested = False
 
-        async def before(url: str) -> Mapping[str, str] | None:
+        async def prepare(url: str) -> Mapping[str, str] | None:
             nonlocal requested
             error = check_blocked("", url, blocked) if requested else None
             requested = True
             if error is not None:
                 raise RefusedRedirect(error, Message("is redirected to {url}", url=url[:200]))
-            return await self._before_page(url)
+            return await self._prepare_page(url)
 
-        return before
+        return prepare
 
-    async def _before_part(self, url: str) -> None:
-        crawl_delay_s = await self._allowed(url) if self._deps.hosts.obeys_robots(url) else None
+    async def _prepare_part(self, url: str) -> None:
+        crawl_delay_s = await self._check_robots(url) if self._deps.hosts.obeys_robots(url) else None
         await self._await_permit(url, crawl_delay_s, self._stopped)
 
-    async def _before_page(self, url: str) -> Mapping[str, str] | None:
-        await self._before_part(url)
+    async def _prepare_page(self, url: str) -> Mapping[str, str] | None:
+        await self._prepare_part(url)
         sign_ins = self._deps.sign_ins
         if sign_ins is None:
             return None

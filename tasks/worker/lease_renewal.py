@@ -74,9 +74,9 @@ class LeaseRenewal:
         renewing = self._writer.later(
             RENEW_LEASES, Renewal(self._lease, self._lease_for, counters, new_hosts)
         )
-        renewing.add_done_callback(self._renewed)
+        renewing.add_done_callback(self._finish_renewal)
 
-    def _renewed(self, renewing: asyncio.Future[bool]) -> None:
+    def _finish_renewal(self, renewing: asyncio.Future[bool]) -> None:
         # A database that does not answer now must not end the attempt: its pages are retried by themselves.
         if not renewing.cancelled() and renewing.exception() is None and not renewing.result():
             self.lost = True

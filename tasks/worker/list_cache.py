@@ -45,7 +45,7 @@ class ListCache:
         self._kept: dict[str, tuple[float, ListEntries]] = {}
         self._locks: dict[str, asyncio.Lock] = {}
 
-    async def listed(
+    async def get_list(
         self, url: str, read: Callable[[], Awaitable[ListEntries]], wait_s: float
     ) -> ListEntries:
         """A list from memory, or read; while another attempt reads it, it is waited for.

@@ -14,14 +14,14 @@ from splitter.urls import listed_keywords
 from tasks.domain.address import sendable
 from tasks.domain.failures import FetchError
 from tasks.domain.pages import Hit, ListPage, ResultPage
-from tasks.fetching.inflate import unpacked
+from tasks.fetching.inflate import unpack
 from tasks.fetching.permits import WaitTooLong
 from tasks.reading.decode import decode
 from tasks.reading.judge.product_match import product_match
 from tasks.reading.page_jobs import ListJob
 from tasks.worker.fetcher import Dependencies, Fetcher
 from tasks.worker.list_cache import MOST_KEPT, ListEntries, matchable
-from tasks.worker.searcher import NoteError, SearchResult, by_address
+from tasks.worker.searcher import NoteError, SearchResult, index_by_address
 
 MOST_FILES = 20
 """Sitemaps that are read of one index, the newest first."""
@@ -55,12 +55,12 @@ class ListSearcher:
         """
         address = sendable(url)
         try:
-            listed = await self._deps.lists.listed(address, lambda: self._read(address), _WAIT_S)
+            listed = await self._deps.lists.get_list(address, lambda: self._read(address), _WAIT_S)
         except TimeoutError:
             raise WaitTooLong(self._deps.hosts.name(url), _WAIT_S) from None
         hits = await self._mentioning(listed, listed_keywords(url))
         # Of a page of links nobody says how many mention the product: they are counted.
-        return by_address(ResultPage(None, hits, empty=not hits, more=listed.more))
+        return index_by_address(ResultPage(None, hits, empty=not hits, more=listed.more))
 
     async def _mentioning(
         self, listed: ListEntries, keyword_sets: Sequence[Sequence[str]]
@@ -100,7 +100,7 @@ class ListSearcher:
 
     async def _file(self, url: str, *, search: bool) -> ListPage:
         response = await self._fetcher.page(url, self._engine.headers, search=search)
-        response = replace(response, body=unpacked(response.body))
+        response = replace(response, body=unpack(response.body))
         return await self._deps.reader.read(
             ListJob.from_response(response, self._deps.now(), rules=self._engine.results)
         )

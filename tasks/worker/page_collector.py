@@ -78,7 +78,7 @@ class PageCollector:
             try:
                 result = await self._searcher.read(url)
             except FetchError as error:
-                if not await self._fetcher.signed_in_again(url, error):
+                if not await self._fetcher.sign_in_again(url, error):
                     raise
                 result = await self._searcher.read(url)
         if result.posts:
@@ -119,13 +119,13 @@ class PageCollector:
             try:
                 return await once()
             except FetchError as error:
-                if not await self._fetcher.signed_in_again(target.url, error):
+                if not await self._fetcher.sign_in_again(target.url, error):
                     raise
                 return await once()
 
     async def _page(self, url: str, conditions: Mapping[str, str] | None = None) -> Response:
         if self._is_made_by_script:
-            return await self._fetcher.rendered(url)
+            return await self._fetcher.render(url)
         return await self._fetcher.page(url, conditions)
 
     async def _read(self, target: WorkTarget, response: Response) -> NewPage:
@@ -135,7 +135,7 @@ class PageCollector:
         reviews = read.reviews
         bodies = [response.body]
         for part, body in await self._further_parts(read, {target.url, response.url}):
-            reviews = _joined(reviews, part.reviews)
+            reviews = _join_parts(reviews, part.reviews)
             bodies.append(body)
         # No headers: the validators of a list's first part say nothing about the others.
         return self._new_page(target, replace(read, reviews=reviews), bodies, encoding)
@@ -223,7 +223,7 @@ def _conditions(target: WorkTarget) -> dict[str, str]:
     return conditions
 
 
-def _joined(reviews: tuple[Review, ...], further: tuple[Review, ...]) -> tuple[Review, ...]:
+def _join_parts(reviews: tuple[Review, ...], further: tuple[Review, ...]) -> tuple[Review, ...]:
     """Reviews of two parts of a list: those that have only their place get it over the whole list."""
     keys = {review.key for review in reviews}
     joined = list(reviews)

@@ -168,7 +168,7 @@ class PageReader:
                     Message(
                         "reading {n} bytes ended the reader with {status}",
                         n=len(job.body),
-                        status=_said(status),
+                        status=_exit_text(status),
                     )
                 )
         raise unreadable(Message("the reader ended twice before it had read the page"))
@@ -256,5 +256,5 @@ class _Apart:
         return status or 0
 
 
-def _said(status: int) -> str:
+def _exit_text(status: int) -> str:
     return signal.Signals(-status).name if status < 0 else f"status {status}"

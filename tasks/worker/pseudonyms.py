@@ -47,7 +47,7 @@ class Pseudonyms:
             )
         self._key = key.encode()
 
-    def of(self, site: str, author: str) -> str:
+    def pseudonym(self, site: str, author: str) -> str:
         """Return the pseudonym of an author on a site; an empty name and a pseudonym stay as they are."""
         name = " ".join(normalize("NFKC", author).split())
         if not name or _PSEUDONYM.fullmatch(name):
@@ -57,7 +57,7 @@ class Pseudonyms:
         return prefix + b32encode(digest).decode("ascii")[:_CHARS].lower()
 
 
-def kept_key(path: Path) -> str:
+def load_key(path: Path) -> str:
     """The key in a file that only its owner may read; made where there is none, once for all processes.
 
     Raises:

@@ -245,7 +245,7 @@ class RedisSeen:
 
         Without a set they are dropped: whoever makes one reads them from the database.
         """
-        return await self._try(lambda: self._added(keys)) is not None
+        return await self._try(lambda: self._add_keys(keys)) is not None
 
     async def rebuild(self, pages: int, batches: Iterable[Sequence[bytes]]) -> bool:
         """Make the set from the database where there is no complete one and nobody is making it.
@@ -269,14 +269,14 @@ class RedisSeen:
             return False
         await self._grow_to(1, max(self._first_capacity, 2 * pages))
         for batch in batches:
-            if await self._added(batch) is False:
+            if await self._add_keys(batch) is False:
                 return False  # flushed meanwhile: from the beginning, next time
             await self._redis.expire(_BUILDING, _BUILDING_S)
         await self._redis.hset(_HEAD, "ready", 1)
         await self._redis.delete(_BUILDING)
         return True
 
-    async def _added(self, keys: Sequence[bytes]) -> bool:
+    async def _add_keys(self, keys: Sequence[bytes]) -> bool:
         """Add keys, and a layer once the newest is full; False where there is no set."""
         answer = await self._add(keys=[_HEAD], args=[b"".join(keys)])
         if answer is None:

@@ -76,7 +76,7 @@ class RequestRecord:
             "node": self.node,
             "site": self.site,
             "host": self.host,
-            "url": without_secrets(self.url),
+            "url": hide_secrets(self.url),
             "status": self.status or None,
             "bytes": self.size,
             "seconds": round(self.seconds, 4),
@@ -103,7 +103,7 @@ class RequestLog:
         self._waiting: deque[RequestRecord] = deque()
         self._lost = 0
         self._failing = False
-        self._file: int | None = _opened(path)
+        self._file: int | None = _open(path)
         self._end = Event()
         self._thread = Thread(target=self._write_on, name="request-log", daemon=True)
         self._thread.start()
@@ -135,12 +135,12 @@ class RequestLog:
         data = "".join(one.line() for one in taken).encode("utf-8", "replace")
         try:
             if self._file is None:
-                self._file = _opened(self._path)
+                self._file = _open(self._path)
             if os.fstat(self._file).st_size >= self._most_bytes:
                 self._path.replace(self._path.with_name(self._path.name + ".1"))
                 os.close(self._file)
                 self._file = None
-                self._file = _opened(self._path)
+                self._file = _open(self._path)
             _write_all(self._file, data)
         except OSError as error:
             self._lost += len(taken)
@@ -155,7 +155,7 @@ class RequestLog:
         self._failing, self._lost = False, 0
 
 
-def _opened(path: Path) -> int:
+def _open(path: Path) -> int:
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     os.fchmod(file, 0o600)
     return file
@@ -173,7 +173,7 @@ def _write_all(file: int, data: bytes) -> None:
         raise
 
 
-def without_secrets(url: str) -> str:
+def hide_secrets(url: str) -> str:
     """A URL without user and password, and without the values of parameters that are named like a secret."""
     parts = urlsplit(url)
     query = "&".join(_harmless(pair) for pair in parts.query.split("&")) if parts.query else ""

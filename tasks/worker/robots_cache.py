@@ -54,15 +54,15 @@ class RobotsCache:
             address: source address of the node that asks.
         """
         host = authority_of(url) or urlsplit(url).netloc.lower()
-        if (kept := self._kept(host, address)) is not None:
+        if (kept := self._get_cached(host, address)) is not None:
             return kept
         try:
             async with self._locks.setdefault(host, asyncio.Lock()):
-                return self._kept(host, address) or await self._look_up(url, host, fetch, address)
+                return self._get_cached(host, address) or await self._look_up(url, host, fetch, address)
         finally:
             self._locks.pop(host, None)
 
-    def _kept(self, host: str, address: str) -> RobotsRules | None:
+    def _get_cached(self, host: str, address: str) -> RobotsRules | None:
         for kept in (self._known.get(host), self._unanswered.get((host, address))):
             if kept is not None and self._clock() < kept[0]:
                 return kept[1]
@@ -90,7 +90,7 @@ class RobotsCache:
             status, text = (error.response.status if error.response else None), ""
         robots = Robots(host, status, text, now)
         # Nobody waits for it: at worst the file is fetched once more.
-        self._writer.later(_SAVE, robots).add_done_callback(_saved)
+        self._writer.later(_SAVE, robots).add_done_callback(_finish_save)
         return robots
 
 
@@ -109,6 +109,6 @@ _SAVE: BatchOperation[Robots, None] = BatchOperation(7, _save)
 _LOAD: BatchOperation[str, tuple[datetime, Robots | None]] = BatchOperation(8, _load)
 
 
-def _saved(saving: asyncio.Future[None]) -> None:
+def _finish_save(saving: asyncio.Future[None]) -> None:
     if not saving.cancelled() and (error := saving.exception()) is not None:
         log.warning("a robots.txt was not kept: %s", error)

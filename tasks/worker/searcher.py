@@ -69,9 +69,9 @@ class Searcher:
         response = await self._fetcher.page(url, self._headers, blocked=self._blocked, search=True)
         now = self._deps.now().astimezone(self._zone)
         page = await self._deps.reader.read(ResultJob.from_response(response, now, rules=self._rules))
-        return by_address(await self._resolved(page))
+        return index_by_address(await self._resolve_links(page))
 
-    async def _resolved(self, page: ResultPage) -> ResultPage:
+    async def _resolve_links(self, page: ResultPage) -> ResultPage:
         """The page with the addresses that the engine's own links redirect to, as far as these can be had."""
         links = [hit.url for hit in page.hits if any(form.search(hit.url) for form in self._redirects)]
         self._targets |= {link: address for link in links if (address := address_in(link))}
@@ -103,7 +103,7 @@ class Searcher:
                     self._targets[link] = address
 
 
-def by_address(page: ResultPage) -> SearchResult:
+def index_by_address(page: ResultPage) -> SearchResult:
     """A result page's hits by their canonical addresses, each once; addresses that can't be requested are left out."""
     found: dict[bytes, FoundHit] = {}
     posts: dict[bytes, Hit] = {}

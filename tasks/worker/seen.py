@@ -95,7 +95,7 @@ class SeenPages:
         await lookup.answer
         return SeenKeys(sure, frozenset(lookup.maybe))
 
-    def confirmed(self, keys: Iterable[bytes]) -> None:
+    def confirm(self, keys: Iterable[bytes]) -> None:
         """Remember pages that the database has."""
         if self._most == 0:
             return
@@ -105,9 +105,9 @@ class SeenPages:
         while len(self._cache) > self._most:
             self._cache.popitem(last=False)
 
-    def stored(self, keys: Sequence[bytes]) -> None:
+    def add_stored(self, keys: Sequence[bytes]) -> None:
         """Remember pages that were committed just now, and add them to the shared set soon."""
-        self.confirmed(keys)
+        self.confirm(keys)
         if self._shared is None:
             return
         self._unshared.extend(keys)
@@ -137,9 +137,9 @@ class SeenPages:
             batch = [self._waiting.popleft() for _ in range(min(self._batch, len(self._waiting)))]
             trip = asyncio.get_running_loop().create_task(self._trip(batch))
             self._trips.add(trip)
-            trip.add_done_callback(self._returned)
+            trip.add_done_callback(self._finish_trip)
 
-    def _returned(self, trip: asyncio.Task[None]) -> None:
+    def _finish_trip(self, trip: asyncio.Task[None]) -> None:
         self._trips.discard(trip)
         self._send()
 

@@ -44,7 +44,7 @@ class Tries:
             and counters.tried == counters.in_flight + counters.failed
         )
 
-    async def failed(self, target: WorkTarget, error: FetchError) -> None:
+    async def record_failure(self, target: WorkTarget, error: FetchError) -> None:
         """A try of a hit gave no page."""
         kind = error.error
         self._failures.hit_errors.add(kind)
@@ -57,7 +57,7 @@ class Tries:
         else:
             counters.failed += 1
             ended = counters.tried - counters.in_flight
-            self.below_floor |= self._floor.missed(ended, ended - counters.failed)
+            self.below_floor |= self._floor.is_missed(ended, ended - counters.failed)
         if kind.facts.is_fault_of_pair and self._floor.least_share:
             self._faults.append((target, kind))
         else:

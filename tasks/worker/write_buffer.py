@@ -49,7 +49,7 @@ class WriteBuffer:
         """Store a page; waits only where too many are not stored yet."""
         saving = self._writer.later(STORE_PAGES, self._prepare(page))
         self._unsaved[saving] = target
-        saving.add_done_callback(lambda done: self._saved(done, page.key))
+        saving.add_done_callback(lambda done: self._finish_page(done, page.key))
         if len(self._unsaved) >= _MOST_UNSAVED:
             self._writer.hurry()
             await asyncio.wait(set(self._unsaved), return_when=asyncio.FIRST_COMPLETED)
@@ -61,9 +61,9 @@ class WriteBuffer:
         end = TargetEnd(self._lease, target.id, state, reason, counts, unchanged)
         ending = self._writer.later(STORE_TARGET_ENDS, end)
         self._ending.add(ending)
-        ending.add_done_callback(self._ended)
+        ending.add_done_callback(self._finish_target)
 
-    async def emptied(self) -> None:
+    async def flush(self) -> None:
         """Wait until every page, and every target that gave none, is committed.
 
         A page that the database refuses for good is a try that failed. Any other database error is raised.
@@ -90,21 +90,21 @@ class WriteBuffer:
         records = page.records
         pseudonyms = self._deps.pseudonyms
         if pseudonyms is not None:
-            records = [one._replace(author=pseudonyms.of(one.site, one.author)) for one in records]
+            records = [one._replace(author=pseudonyms.pseudonym(one.site, one.author)) for one in records]
         keyed = [one._replace(copy_key=copy_key(one.site, one.author, one.body)) for one in records]
         return replace(page, records=keyed)
 
-    def _saved(self, saving: asyncio.Future[bool], key: bytes) -> None:
+    def _finish_page(self, saving: asyncio.Future[bool], key: bytes) -> None:
         if saving.cancelled() or saving.exception() is not None:
-            return  # it stays among the unsaved, for `emptied`
+            return  # it stays among the unsaved, for `flush`
         self._unsaved.pop(saving, None)
-        self._deps.seen.stored([key])
+        self._deps.seen.add_stored([key])
         if saving.result():
             self._counters.collected += 1
         else:
             self._counters.count_known()
 
-    def _ended(self, ending: asyncio.Future[None]) -> None:
+    def _finish_target(self, ending: asyncio.Future[None]) -> None:
         self._ending.discard(ending)
         if not ending.cancelled():
             ending.exception()

@@ -63,7 +63,7 @@ def test_without_a_key_one_is_made_and_kept(tmp_path):
     first, second = pseudonyms(settings), pseudonyms(settings)
     assert first is not None
     assert second is not None
-    assert first.of("a.cn", "王小明") == second.of("a.cn", "王小明")
+    assert first.pseudonym("a.cn", "王小明") == second.pseudonym("a.cn", "王小明")
     assert stat.S_IMODE(settings.pseudonym_key_file.stat().st_mode) == 0o600
     assert [one.name for one in tmp_path.iterdir()] == ["reviewloop.pseudonym-key"]
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from patience import PATIENCE_S, patient_with_chromium, until
 
-from tasks.domain.address import joined
+from tasks.domain.address import resolve_reference
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import Response
 from tasks.fetching import browser as module
@@ -203,7 +203,7 @@ def test_the_browser_has_no_other_way_out(bench):
 
 
 def test_what_is_closed_off_gets_no_socket(tmp_path):
-    if not browser_jail.supported():
+    if not browser_jail.is_supported():
         pytest.skip("Linux on x86_64 and aarch64 only")
     tries = (
         "import socket\n"
@@ -298,7 +298,7 @@ def test_links_of_a_page_are_those_that_chromium_asks(bench, encoding, query, wr
     page = response(document.encode(encoding, "xmlcharrefreplace"), content_type=kinds)
     expected = f"http://shop.example/deep/%E5%85%89?kw={written}&amp;n=2"
     assert expected in bench.render(page)
-    reference = joined("http://shop.example/deep/", f"光?kw={query}&n=2", encoding)
+    reference = resolve_reference("http://shop.example/deep/", f"光?kw={query}&n=2", encoding)
     assert reference == expected.replace("&amp;", "&")
 
 
@@ -423,7 +423,7 @@ def test_a_chromium_that_dies_again_and_again_is_started_ever_more_seldom():
     keeper = Chromium(Path("/bin/false"), lambda: now_s)
     waits = []
     for _ in range(9):
-        keeper._died()
+        keeper._note_death()
         waits.append(keeper._not_before_s - now_s)
         now_s = keeper._not_before_s
     assert waits == [0, 1, 2, 4, 8, 16, 32, 60, 60]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.domain.address import MAX_URL_CHARS, joined
+from tasks.domain.address import MAX_URL_CHARS, resolve_reference
 from tasks.domain.failures import FetchError
 from tasks.domain.page_key import canonical, page_key
 
@@ -103,13 +103,13 @@ def test_plain_addresses_get_the_answer_of_the_full_way(url):
     # A fragment, or a blank before it, means nothing, but makes an address one that is not plain.
     assert canonical(url) == canonical(f"{url}#x")
     assert page_key(url) == page_key(f"{url}#x")
-    assert joined("http://b.cn/", url) == joined("http://b.cn/", f" {url}")
+    assert resolve_reference("http://b.cn/", url) == resolve_reference("http://b.cn/", f" {url}")
 
 
 def test_addresses_too_long_are_refused_however_plain():
     longest = "http://a.cn/" + "x" * (MAX_URL_CHARS - 12)
-    assert canonical(longest) == joined("http://b.cn/", longest) == longest
-    for read in (canonical, page_key, lambda url: joined("http://b.cn/", url)):
+    assert canonical(longest) == resolve_reference("http://b.cn/", longest) == longest
+    for read in (canonical, page_key, lambda url: resolve_reference("http://b.cn/", url)):
         with pytest.raises(FetchError):
             read(longest + "x")
 
@@ -132,6 +132,6 @@ def test_addresses_too_long_are_refused_however_plain():
     ],
 )
 def test_a_query_is_written_in_the_encoding_of_its_page(encoding, reference, expected):
-    whole = joined("http://a.cn/p", expected)
-    assert joined("http://a.cn/p", reference, encoding) == whole
+    whole = resolve_reference("http://a.cn/p", expected)
+    assert resolve_reference("http://a.cn/p", reference, encoding) == whole
     assert canonical(whole) == whole

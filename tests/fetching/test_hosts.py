@@ -32,7 +32,7 @@ def test_limits_are_the_engines_the_sites_or_the_catalogs():
     assert BOOK.limits("www.baidu.com") == catalog.engines["baidu"].limits
     assert BOOK.limits("cca.org.cn") == catalog.limits
     assert BOOK.limits("elsewhere.example.com") == catalog.limits
-    assert BOOK.of_engine("baidu") == "www.baidu.com"
+    assert BOOK.engine_host("baidu") == "www.baidu.com"
 
 
 def test_a_crawl_delay_slows_an_address_and_never_hurries_it():

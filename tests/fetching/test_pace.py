@@ -24,7 +24,7 @@ from tasks.fetching.pace import (
     gradient,
     host_share,
     latency_after,
-    stepped,
+    step_pace,
 )
 from tasks.fetching.thresholds import (
     BELOW,
@@ -97,7 +97,7 @@ def test_what_one_answer_does_to_the_whole_host(answer, share):
 
 def test_an_error_tells_its_class_and_what_was_asked():
     error = FetchError(ErrorClass.RATE_LIMITED, "too often", retry_after_s=5.0)
-    assert AnswerSample.failed(error, 0.3) == AnswerSample(0.3, ErrorClass.RATE_LIMITED, 5.0)
+    assert AnswerSample.failure(error, 0.3) == AnswerSample(0.3, ErrorClass.RATE_LIMITED, 5.0)
 
 
 def test_requests_in_flight_are_one_trouble_and_the_next_round_another():
@@ -200,8 +200,8 @@ def test_no_error_ever_hurries(pace, now, answer):
 @given(PACES, st.floats(0, 1e4), st.floats(0.05, 0.999), st.floats(0.05, 0.999))
 def test_a_deeper_trouble_never_leaves_a_higher_share(pace, now, one, other):
     deeper, milder = sorted((one, other))
-    assert stepped(pace, deeper, now, 2.0).share <= stepped(pace, milder, now, 2.0).share <= pace.share
-    assert stepped(pace, 1.0, now, 2.0).share >= pace.share
+    assert step_pace(pace, deeper, now, 2.0).share <= step_pace(pace, milder, now, 2.0).share <= pace.share
+    assert step_pace(pace, 1.0, now, 2.0).share >= pace.share
 
 
 @given(LATENCIES, st.floats(0.001, 40), st.floats(0.001, 40))

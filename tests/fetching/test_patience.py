@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.domain.breaker import LONGEST_ASKED_S
-from tasks.domain.patience import asked_wait_s
+from tasks.domain.patience import retry_wait_s
 
 NOW = datetime(2024, 5, 6, 12, 0, tzinfo=UTC)
 SOON = NOW + timedelta(seconds=90)
@@ -45,7 +45,7 @@ EPOCH_S = SOON.timestamp()
     ],
 )
 def test_retry_after(name, value, expected):
-    assert asked_wait_s({name: value}, 503, NOW) == expected
+    assert retry_wait_s({name: value}, 503, NOW) == expected
 
 
 @pytest.mark.parametrize(
@@ -81,13 +81,13 @@ def test_retry_after(name, value, expected):
 )
 @pytest.mark.parametrize("status", [403, 429])
 def test_limits(headers, status, expected):
-    assert asked_wait_s(headers, status, NOW) == expected
+    assert retry_wait_s(headers, status, NOW) == expected
 
 
 @pytest.mark.parametrize(("status", "expected"), [(429, 7.0), (503, 7.0), (404, None), (403, None)])
 def test_a_limit_that_does_not_say_what_remains(status, expected):
-    assert asked_wait_s({"ratelimit-reset": "7"}, status, NOW) == expected
-    assert asked_wait_s({"ratelimit": '"default";t=7'}, status, NOW) == expected
+    assert retry_wait_s({"ratelimit-reset": "7"}, status, NOW) == expected
+    assert retry_wait_s({"ratelimit": '"default";t=7'}, status, NOW) == expected
 
 
 NAMES = [
@@ -102,5 +102,5 @@ NAMES = [
 
 @given(st.dictionaries(st.sampled_from(NAMES), st.text() | st.from_regex(r"[-+0-9a-z=;:,.TZ\" ]{0,40}")))
 def test_no_value_asks_for_more_than_a_day_or_breaks(headers):
-    wait_s = asked_wait_s(headers, 429, NOW)
+    wait_s = retry_wait_s(headers, 429, NOW)
     assert wait_s is None or 0.0 <= wait_s <= LONGEST_ASKED_S

@@ -215,8 +215,12 @@ def test_faults_of_one_address_leave_the_others_their_limits(play):
             await good.observe(host, "n2", limits, PAGE)
         assert await spacing_of(good, clock, host, "n2", limits) == pytest.approx(0.102, abs=1e-4)
         assert await spacing_of(bad, clock, host, "n1", limits) == pytest.approx(0.408, abs=1e-3)
-        granted = (await good.granted([host, f"x.{host}"]))[host]
-        assert (granted.share, granted.of("n1").share, granted.of("n2")) == (1.0, 0.25, AddressGrants())
+        granted = (await good.get_grants([host, f"x.{host}"]))[host]
+        assert (granted.share, granted.grant_for("n1").share, granted.grant_for("n2")) == (
+            1.0,
+            0.25,
+            AddressGrants(),
+        )
 
     play(scenario)
 
@@ -224,17 +228,17 @@ def test_faults_of_one_address_leave_the_others_their_limits(play):
 def test_the_scheduler_is_told_what_permits_are_granted_by(play):
     async def scenario(node, clock, host):
         first, second, limits = node(), node(), Limits(per_address_per_s=10, total_per_s=10)
-        assert await first.granted([host]) == {}
+        assert await first.get_grants([host]) == {}
         await first.observe(host, "n1", limits, OVERLOADED)
         await first.push_back(host, "n1", 30.0)
         for _ in range(3):
             await second.reserve(host, "n2", limits)
-        granted = (await second.granted([host]))[host]
+        granted = (await second.get_grants([host]))[host]
         assert granted.share == 0.5
         assert granted.next_s == pytest.approx(0.408, abs=1e-3)
-        assert granted.of("n1").next_s == pytest.approx(30.0, abs=1e-3)
-        assert granted.of("n1").share == pytest.approx(0.25)  # refused its rate, and faults
-        assert granted.of("n3") == AddressGrants()
+        assert granted.grant_for("n1").next_s == pytest.approx(30.0, abs=1e-3)
+        assert granted.grant_for("n1").share == pytest.approx(0.25)  # refused its rate, and faults
+        assert granted.grant_for("n3") == AddressGrants()
 
     play(scenario)
 
@@ -246,11 +250,11 @@ def test_an_address_that_was_refused_for_its_frequency_stays_below_it_alone(play
             clock.now += await first.reserve(host, "n1", limits)
             await first.observe(host, "n1", limits, PAGE)
         await first.observe(host, "n1", limits, AnswerSample(0.1, ErrorClass.FORBIDDEN))
-        share = (await second.granted([host]))[host].of("n1").share
+        share = (await second.get_grants([host]))[host].grant_for("n1").share
         assert FLOOR < share < 30 / 15 / 2
         assert await spacing_of(first, clock, host, "n1", limits) == pytest.approx(0.51 / share, rel=0.01)
         assert await spacing_of(second, clock, host, "n2", limits) == pytest.approx(0.51, rel=0.01)
-        assert (await second.granted([host]))[host].of("n2").share == 1.0
+        assert (await second.get_grants([host]))[host].grant_for("n2").share == 1.0
 
     play(scenario)
 
@@ -262,12 +266,12 @@ def test_a_milder_host_is_noticed(play):
             clock.now += await times.reserve(host, "n1", limits)
             await times.observe(host, "n1", limits, PAGE)
         await times.observe(host, "n1", limits, AnswerSample(0.1, ErrorClass.FORBIDDEN))
-        shares = [(await times.granted([host]))[host].of("n1").share]
+        shares = [(await times.get_grants([host]))[host].grant_for("n1").share]
         while shares[-1] < 1.0 and clock.now < START + 3600:
             clock.now += await times.reserve(host, "n1", limits)
             await times.observe(host, "n1", limits, PAGE)
             await times.reserve(f"x.{host}", "n1", limits)
-            shares.append((await times.granted([host]))[host].of("n1").share)
+            shares.append((await times.get_grants([host]))[host].grant_for("n1").share)
         assert shares[-1] == 1.0
         assert all(later <= PROBE * sooner + 1e-6 for sooner, later in pairwise(shares))
         assert clock.now - START > 120  # step by step
@@ -398,10 +402,10 @@ def test_local_times_remember_what_a_host_bears_over_its_rest():
     for n in range(20):
         times.observe("strict.cn", "n1", limits, PAGE, float(n))
     times.observe("strict.cn", "n1", limits, AnswerSample(0.1, ErrorClass.CAPTCHA), 20.0)
-    share = times.granted(["strict.cn"], 20.0)["strict.cn"].of("n1").share
+    share = times.get_grants(["strict.cn"], 20.0)["strict.cn"].grant_for("n1").share
     for n in range(5000):
         times.reserve(f"h{n}.cn", "n1", limits, 20.0 + n)
-    assert times.granted(["strict.cn"], 5020.0)["strict.cn"].of("n1").share == share < 1.0
+    assert times.get_grants(["strict.cn"], 5020.0)["strict.cn"].grant_for("n1").share == share < 1.0
 
 
 def test_local_times_remember_a_host_in_trouble():
@@ -485,11 +489,11 @@ def test_redis_keeps_the_pace_of_the_law(redis_url, seed):
             for each, times in nodes.items():
                 await times.push_back(host, each, 0.0)  # nothing reserved at an earlier pace is left
                 await times.reserve(host, each, limits)
-            granted = (await nodes["n1"].granted([host])).get(host)
+            granted = (await nodes["n1"].get_grants([host])).get(host)
             share = host_share(known.values(), clock.now)
             assert granted is not None
             assert granted.share == pytest.approx(share)
-            assert granted.of("n1").share == pytest.approx(known["n1"].share(share))
+            assert granted.grant_for("n1").share == pytest.approx(known["n1"].share(share))
         assert any(one.faults.share < 1 for one in known.values())
         assert any(one.threshold.share < 1 for one in known.values())
 

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from yarl import URL
 
-from tasks.domain.address import authority_of, joined, sendable
+from tasks.domain.address import authority_of, resolve_reference, sendable
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.public_ip import address_allowed
 from tasks.fetching.guard import check_authority
@@ -62,7 +62,7 @@ def test_repairs(url, expected):
     ],
 )
 def test_references(reference, expected):
-    assert joined("http://example.cn/x/a?p=1", reference) == expected
+    assert resolve_reference("http://example.cn/x/a?p=1", reference) == expected
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_references(reference, expected):
 )
 def test_references_of_other_schemes(reference):
     with pytest.raises(FetchError) as caught:
-        joined("http://example.cn/", reference)
+        resolve_reference("http://example.cn/", reference)
     assert caught.value.error is ErrorClass.SCHEME_REFUSED
 
 

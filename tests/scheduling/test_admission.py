@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.domain.facts import Entrant
-from tasks.scheduling.admission import LEAST, admitted, bound, openings
+from tasks.scheduling.admission import LEAST, admit, bound, openings
 
 queues = st.lists(st.tuples(st.sampled_from("abcdef"), st.integers(0, 2)), max_size=60)
 counts = st.dictionaries(
@@ -35,7 +35,7 @@ def let_in(queue: list[Entrant], waiting: dict[tuple[str, int], int], limit: int
     heads = heads_of(queue)
     wanted = openings(heads, waiting, limit)
     looked = [one for site, n in wanted.items() for one in [q for q in queue if q.site == site][:n]]
-    return admitted(looked, heads, waiting, limit)
+    return admit(looked, heads, waiting, limit)
 
 
 def test_the_urgent_come_in_however_many_wait() -> None:

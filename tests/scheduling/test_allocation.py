@@ -550,8 +550,8 @@ class CountingQueue(ReadyQueue):
             self.asked += 1
             yield level
 
-    def in_order(self, level):
-        for group in super().in_order(level):
+    def iter_groups(self, level):
+        for group in super().iter_groups(level):
             self.asked += 1
             yield group
 

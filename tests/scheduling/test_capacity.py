@@ -34,8 +34,8 @@ def test_capacity_is_what_hosts_grant_now(granted: HostGrants, shown: dict[str, 
     crawled = CRAWLED(sites=[SITE], grants={SITE: granted})
     view = host_views(crawled, lambda site: (site, site), lambda _: LIMITS, {SITE: 0.2}, 4, 10)[SITE]
     assert {name: getattr(view, name) for name in shown} == shown
-    assert HostCapacity([view]).left_for([SITE], "n1") == (0 if view.waits_s else 1)
-    assert HostCapacity([view]).left_for([SITE], "n2") == 1
+    assert HostCapacity([view]).remaining_for([SITE], "n1") == (0 if view.waits_s else 1)
+    assert HostCapacity([view]).remaining_for([SITE], "n2") == 1
 
 
 def test_rests_are_open_until_they_end_and_half_open_after() -> None:

@@ -15,7 +15,7 @@ from tasks.jobs.strategies import ALLOCATION
 from tasks.scheduling.decision import AllocationSettings, Assignment
 from tasks.scheduling.posterior import posterior
 from tasks.scheduling.ready_queue import ReadyQueue
-from tasks.scheduling.recall import Recall, RecallSettings, after_failure
+from tasks.scheduling.recall import Recall, RecallSettings, decide_recall
 from tasks.scheduling.statistics import Knowledge
 
 SITES = ("12315.com", "315tousu.org", "t.163.com", "cca.org.cn", "weibo.com")
@@ -135,7 +135,7 @@ class Loop:
             return
         recalls = self.recalls.get(subtask.id, 0)
         reason = FailureReason.SILENT if result.outcome is AttemptOutcome.SILENT else FailureReason.BLOCKED
-        after = after_failure(reason, result.node, recalls, subtask.failed_on, RecallSettings(), self.rng)
+        after = decide_recall(reason, result.node, recalls, subtask.failed_on, RecallSettings(), self.rng)
         if isinstance(after, Recall):
             self.recalls[subtask.id] = recalls + 1
             self.wait(subtask.id, result.site, after.avoid)
@@ -174,7 +174,9 @@ def test_a_node_that_recovers_is_found_again_as_old_failures_fade():
 
 
 def stored_by(loop, node):
-    return sum(stats.collected for (_, name), stats in loop.knowledge.known(loop.now).items() if name == node)
+    return sum(
+        stats.collected for (_, name), stats in loop.knowledge.list_pairs(loop.now).items() if name == node
+    )
 
 
 @pytest.mark.slow

@@ -11,8 +11,8 @@ from tasks.scheduling.modification import (
     Spell,
     default_budget_s,
     default_quota,
+    defaults,
     estimate_spell,
-    fixed,
     modify,
 )
 
@@ -49,7 +49,7 @@ budgets = st.tuples(st.floats(1, 60), st.floats(1, 600)).map(lambda ends: Bounds
 
 
 def test_nothing_known_gives_the_defaults():
-    decided, usual = limits(PairStats()), fixed(QUOTA, BUDGET)
+    decided, usual = limits(PairStats()), defaults(QUOTA, BUDGET)
     assert decided.quota == usual.quota == default_quota(QUOTA) == 32
     assert decided.budget_s == pytest.approx(usual.budget_s)
     assert usual.budget_s == default_budget_s(BUDGET) == pytest.approx(math.sqrt(3000))
@@ -158,7 +158,7 @@ def test_the_budget_is_met_with_probability_nine_tenths_by_lognormal_pages():
 )
 def test_one_page_more_than_the_most_would_not_fit_the_budget(seconds, overhead_s, budget_s, lowest, more):
     spell, highest = Spell(0.01, 1.0, seconds, overhead_s), lowest + more - 1
-    most = spell.most_pages(budget_s, lowest, highest)
+    most = spell.max_pages(budget_s, lowest, highest)
     assert lowest <= most <= highest
     assert most == lowest or spell.budget_s(most) <= budget_s
     assert most == highest or spell.budget_s(most + 1) > budget_s

@@ -68,8 +68,8 @@ def test_a_better_node_that_is_too_slow_to_take_the_work_keeps_nobody_from_it(se
 def test_an_attempt_ends_early_where_another_node_would_do_better():
     (given_to_good,) = decide(total_per_s=2, address_per_s=2, free={"good": 1})
     assert given_to_good.floor.least_share == pytest.approx(0.8 * 0.9, abs=0.05)
-    assert not given_to_good.floor.missed(6, 2)  # it is known well: a bad moment ends nothing
-    assert given_to_good.floor.missed(300, 0)
+    assert not given_to_good.floor.is_missed(6, 2)  # it is known well: a bad moment ends nothing
+    assert given_to_good.floor.is_missed(300, 0)
     (helper,) = decide(total_per_s=6, address_per_s=2, free={"poor": 1})
     assert helper.floor == NO_FLOOR
 
@@ -102,35 +102,35 @@ def test_what_is_written_of_each_decision_is_short():
 @example(0.01, 0.29)  # 0.29 / 0.01 is 28.999999999999996, and 0.01 * 29 is 0.29
 def test_how_many_tries_without_a_page_a_floor_bears(least, slack):
     floor = PageFloor(least, slack)
-    assert floor.missed(floor.tries_without_page, 0)
-    assert not floor.missed(floor.tries_without_page - 1, 0)
+    assert floor.is_missed(floor.tries_without_page, 0)
+    assert not floor.is_missed(floor.tries_without_page - 1, 0)
 
 
 @given(st.integers(1, 100), st.integers(1, 10_000))
 def test_a_floor_of_hundredths_bears_as_many_tries_as_it_says(hundredths, tries):
     """Here the quotient is a whole number, and rounding decides."""
     floor = PageFloor(hundredths / 100, hundredths * tries / 100)
-    assert floor.missed(floor.tries_without_page, 0)
-    assert not floor.missed(floor.tries_without_page - 1, 0)
+    assert floor.is_missed(floor.tries_without_page, 0)
+    assert not floor.is_missed(floor.tries_without_page - 1, 0)
 
 
 def test_a_pair_that_nothing_is_known_of_ends_after_two_failures():
-    floor = PageFloor.of(1.2, 0.8, 0.7)
-    assert [floor.missed(tries, 0) for tries in (0, 1, 2)] == [False, False, True]
-    assert [floor.missed(tries, tries - 1) for tries in (1, 2, 3, 9)] == [False] * 4
+    floor = PageFloor.for_beta(1.2, 0.8, 0.7)
+    assert [floor.is_missed(tries, 0) for tries in (0, 1, 2)] == [False, False, True]
+    assert [floor.is_missed(tries, tries - 1) for tries in (1, 2, 3, 9)] == [False] * 4
 
 
 @given(st.floats(0.01, 50), st.floats(0.01, 50), st.floats(0.01, 0.99), st.integers(2, 60), st.data())
 def test_it_is_missed_where_the_mean_of_what_is_believed_falls_below(a, b, least, tries, data):
     pages = data.draw(st.integers(0, tries))
     mean = (a + pages) / (a + b + tries)
-    floor = PageFloor.of(a, b, least)
+    floor = PageFloor.for_beta(a, b, least)
     if mean > least + 1e-6 or pages >= tries - 1:
-        assert not floor.missed(tries, pages) or least * tries - pages > least
+        assert not floor.is_missed(tries, pages) or least * tries - pages > least
     if a >= least * (a + b) + least and mean < least - 1e-6:
-        assert floor.missed(tries, pages)
+        assert floor.is_missed(tries, pages)
 
 
 def test_without_a_floor_nothing_ends_early():
-    assert not NO_FLOOR.missed(1000, 0)
+    assert not NO_FLOOR.is_missed(1000, 0)
     assert NO_FLOOR.tries_without_page is None

@@ -14,7 +14,7 @@ def attempt(outcome, **counts):
 
 
 def test_fading_halves_every_sum_after_one_half_life_and_leaves_rates():
-    faded = SEEN.faded(3600, 3600)
+    faded = SEEN.fade(3600, 3600)
     assert faded.values() == tuple(value / 2 for value in SEEN.values())
     assert (faded.completion, faded.efficiency_s) == (SEEN.completion, SEEN.efficiency_s) == (0.75, 1.5)
 
@@ -22,17 +22,17 @@ def test_fading_halves_every_sum_after_one_half_life_and_leaves_rates():
 @given(st.floats(0, 1e4), st.floats(0, 1e4), st.floats(0, 1e6))
 def test_fading_twice_is_fading_once_by_the_sum(first_s, second_s, attempts):
     stats = PairStats(attempts=attempts)
-    twice = stats.faded(first_s, 900).faded(second_s, 900)
-    assert twice.attempts == pytest.approx(stats.faded(first_s + second_s, 900).attempts, rel=1e-9, abs=1e-12)
+    twice = stats.fade(first_s, 900).fade(second_s, 900)
+    assert twice.attempts == pytest.approx(stats.fade(first_s + second_s, 900).attempts, rel=1e-9, abs=1e-12)
 
 
 def test_a_clock_set_back_does_not_amplify():
-    assert SEEN.faded(-50, 100) == SEEN
+    assert SEEN.fade(-50, 100) == SEEN
 
 
 def test_a_half_life_that_is_not_positive_is_refused():
     with pytest.raises(ValueError, match="half_life_s must be positive"):
-        SEEN.faded(1, 0)
+        SEEN.fade(1, 0)
 
 
 @pytest.mark.parametrize(
@@ -77,5 +77,5 @@ def test_more_collected_than_offered_is_still_a_rate_of_one():
 
 def test_sums_of_pairs_add_up_field_by_field():
     assert (SEEN + SEEN).values() == tuple(2 * value for value in SEEN.values())
-    assert PairStats.of(SEEN.values()) == SEEN == SEEN + PairStats()
+    assert PairStats.unpack(SEEN.values()) == SEEN == SEEN + PairStats()
     assert (SUMS[0], SUMS[-1]) == ("attempts", "lost_s")

@@ -16,8 +16,8 @@ from tasks.domain.hit_count import EngineLimits, Partition
 from tasks.scheduling.query_refinement import (
     DropWord,
     SplitByTime,
+    choose_refinement,
     ranges,
-    refined,
 )
 
 START = datetime(2011, 1, 1, tzinfo=CHINA)
@@ -93,7 +93,7 @@ def _step(
     findings = {"reported": reported, "listed": listed, "pages_read": pages_read, "ended": ended}
     times = (START, NOW) if spanned else (None, None)
     asked = Partition(words, 2, 1, (), own, *times, id=1, **findings)
-    return refined(asked, 1, LIMITS, least, NOW, lambda: [])
+    return choose_refinement(asked, 1, LIMITS, least, NOW, lambda: [])
 
 
 def test_an_undivided_query_is_read_up_to_its_cap_before_it_is_divided_and_a_span_is_not():

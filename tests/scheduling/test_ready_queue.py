@@ -35,14 +35,14 @@ def groups_of(ready):
 
 
 def in_order(ready):
-    return [group for level in ready.levels() for group in ready.in_order(level)]
+    return [group for level in ready.levels() for group in ready.iter_groups(level)]
 
 
 def all_taken(ready, name="n1"):
     """Numbers in the order in which they are given, if everything goes to one node."""
     taken = []
     for level in ready.levels():
-        for group in ready.in_order(level):
+        for group in ready.iter_groups(level):
             ready.set_free(name, 1)
             taken.append(ready.take(group, name).id)
     return taken
@@ -88,7 +88,7 @@ def test_groups_passed_over_keep_their_place_and_those_taken_from_come_again():
     for number, site in enumerate("abab"):
         ready.put(subtask(number, site))
     seen = []
-    for group in ready.in_order(next(ready.levels())):
+    for group in ready.iter_groups(next(ready.levels())):
         seen.append(group.first.id)
         if group.first.site == "a":
             ready.take(group, "n1")
@@ -100,7 +100,7 @@ def test_a_reader_that_stops_in_the_middle_loses_nothing():
     ready = ReadyQueue([node("n1", 9)])
     for number, site in enumerate("abcab"):
         ready.put(subtask(number, site))
-    reading = ready.in_order(next(ready.levels()))
+    reading = ready.iter_groups(next(ready.levels()))
     next(reading)
     ready.take(next(reading), "n1")
     reading.close()
@@ -125,7 +125,7 @@ def test_the_order_survives_being_kept_in_little_room_while_it_is_read():
         ready.put(subtask(number, "ab"[number % 2]))
     ready.put(subtask(5000, "c"))
     passed = 0
-    for group in ready.in_order(next(ready.levels())):
+    for group in ready.iter_groups(next(ready.levels())):
         if group.first.site == "a":
             ready.take(group, "n1")
         passed += group.first.site == "b"
@@ -141,30 +141,30 @@ def test_a_host_set_anew_forgets_what_was_taken_before():
     for _ in range(2):
         ready.take(group, "n1")
     assert not ready.can_take(group, "n1")
-    assert (ready.capacity.left(group.first.hosts), ready.capacity.held("a", "n1")) == (7, 2)
+    assert (ready.capacity.remaining(group.first.hosts), ready.capacity.held("a", "n1")) == (7, 2)
     ready.set_host(HostFacts(host="a", room=8, address_limit=2))  # both have ended meanwhile
     assert ready.can_take(group, "n1")
-    assert (ready.capacity.left(group.first.hosts), ready.capacity.held("a", "n1")) == (8, 0)
+    assert (ready.capacity.remaining(group.first.hosts), ready.capacity.held("a", "n1")) == (8, 0)
 
 
 def test_a_host_counts_an_attempt_once_that_it_is_engine_and_site_of():
     ready = ReadyQueue([node("n1", 9)], {"a": HostFacts(host="a", room=2)})
     ready.put(subtask(1, hosts=("a", "a")))
     ready.take(groups_of(ready)[0], "n1")
-    assert (ready.capacity.left("a"), ready.capacity.held("a", "n1")) == (1, 1)
+    assert (ready.capacity.remaining("a"), ready.capacity.held("a", "n1")) == (1, 1)
 
 
 def test_an_address_is_given_as_many_attempts_as_use_up_what_it_is_granted():
     view = HostFacts(host="a", room=9, address_limit=6, shares={"n1": 0.3, "n2": 0.01})
     ready = ReadyQueue([node("n1"), node("n2"), node("n3")], {"a": view})
-    assert [ready.capacity.left_for("a", name) for name in ("n1", "n2", "n3")] == [2, 1, 6]
+    assert [ready.capacity.remaining_for("a", name) for name in ("n1", "n2", "n3")] == [2, 1, 6]
 
 
 def test_a_host_that_was_never_set_has_no_limit():
     ready = ReadyQueue([node("n1")])
     ready.put(subtask(1))
-    assert ready.capacity.left("a") == inf
-    assert ready.capacity.left_for("a", "n1") == inf
+    assert ready.capacity.remaining("a") == inf
+    assert ready.capacity.remaining_for("a", "n1") == inf
 
 
 def test_a_node_that_is_gone_is_not_free_whatever_ends_on_it():
@@ -255,7 +255,7 @@ class Bookkeeping(RuleBasedStateMachine):
     def take_in_order(self, passing, most, name):
         for level in self.ready.levels():
             numbers = []
-            for place, group in enumerate(self.ready.in_order(level)):
+            for place, group in enumerate(self.ready.iter_groups(level)):
                 numbers.append(group.first.id)
                 if place >= passing:
                     self._take(group, name)
@@ -277,7 +277,7 @@ class Bookkeeping(RuleBasedStateMachine):
     def _take(self, group, name):
         if not self.ready.can_take(group, name):
             return
-        free, room = self.ready.free[name], self.ready.capacity.left(group.first.hosts)
+        free, room = self.ready.free[name], self.ready.capacity.remaining(group.first.hosts)
         oldest = group.first
         alike = [one.id for one in group.queue]
         assert alike == sorted(alike)
@@ -287,7 +287,7 @@ class Bookkeeping(RuleBasedStateMachine):
         for host in set(taken.hosts):
             self.held[host, name] += 1
         assert self.ready.free.get(name, 0) == free - 1
-        assert min([self.ready.capacity.left([host]) for host in taken.hosts]) == room - 1 or room == inf
+        assert min([self.ready.capacity.remaining([host]) for host in taken.hosts]) == room - 1 or room == inf
 
     @invariant()
     def nothing_is_given_twice_or_lost(self):

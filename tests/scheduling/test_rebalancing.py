@@ -17,8 +17,8 @@ from tasks.scheduling.rebalancing import (
     NodeLoad,
     Rebalancing,
     StartRate,
+    is_unbalanced,
     start_rate,
-    unbalanced,
 )
 
 META = frozenset({"meta"})
@@ -238,7 +238,7 @@ def test_only_leases_that_are_held_move_each_once_and_as_many_are_taken(state) -
     assert not givers & decided.takes.keys()
     free = {one.name: one.free for one in holders}
     assert all(0 < n <= free[name] for name, n in decided.takes.items())
-    assert decided == Rebalancing() or unbalanced(holders), "the cheap look misses nothing"
+    assert decided == Rebalancing() or is_unbalanced(holders), "the cheap look misses nothing"
 
 
 @given(states())
@@ -321,11 +321,11 @@ def test_a_balanced_state_stays_as_it_is(gap_s: float) -> None:
     one, two = node_load("n1", 5, 1.0), node_load("n2", 0, 1.0)
     balanced = replace(one, prefetched=round(gap_s) + 1)
     assert rebalance([balanced, two], of(balanced), {}) == Rebalancing()
-    assert not unbalanced([balanced, two])
+    assert not is_unbalanced([balanced, two])
 
 
 def test_where_kinds_differ_there_is_nothing_to_look_at() -> None:
     full, dry = node_load("full", 10, 0.1), node_load("dry", 0, 1.0, kinds=frozenset({"microblog"}))
-    assert unbalanced([full, node_load("dry", 0, 1.0)])
-    assert not unbalanced([full, dry])
-    assert not unbalanced([full, node_load("dry", 0, 1.0, free=0)])
+    assert is_unbalanced([full, node_load("dry", 0, 1.0)])
+    assert not is_unbalanced([full, dry])
+    assert not is_unbalanced([full, node_load("dry", 0, 1.0, free=0)])

@@ -10,7 +10,7 @@ from tasks.scheduling.recall import (
     Recall,
     RecallSettings,
     ToManual,
-    after_failure,
+    decide_recall,
 )
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -19,7 +19,7 @@ CURABLE = [reason for reason in FailureReason if reason.curable]
 
 
 def fail(reason, recalls=0, failed_on=(), settings=SETTINGS, node="n1", seed=0):
-    return after_failure(reason, node, recalls, failed_on, settings, Random(seed))
+    return decide_recall(reason, node, recalls, failed_on, settings, Random(seed))
 
 
 def test_a_granted_send_time_may_be_30_s_ahead_and_less_where_silence_is_shorter():

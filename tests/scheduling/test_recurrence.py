@@ -18,7 +18,7 @@ THURSDAY = datetime(2026, 1, 1, tzinfo=UTC)
 def _next(rule: Recurrence, moment: datetime, times: int = 1) -> list[str]:
     found = []
     for _ in range(times):
-        moment = rule.after(moment)
+        moment = rule.next_time(moment)
         found.append(f"{moment:%m-%d %H:%M}")
     return found
 
@@ -66,14 +66,14 @@ def test_when_clocks_are_set(expression: str, from_: datetime, then: list[str]) 
 def test_a_daily_rule_comes_once_a_day(expression: str, moment: datetime) -> None:
     rule, times = cron_rule(expression, "Europe/Berlin"), [moment]
     for _ in range(3):
-        times.append(rule.after(times[-1]))
+        times.append(rule.next_time(times[-1]))
     hours = [(later - earlier) / timedelta(hours=1) for earlier, later in pairwise(times[1:])]
     assert times[1] > moment
     assert all(22 <= n <= 26 for n in hours)
 
 
 def test_an_interval_counts_from_the_last_time() -> None:
-    assert Recurrence(every=timedelta(days=7)).after(THURSDAY) == THURSDAY + timedelta(days=7)
+    assert Recurrence(every=timedelta(days=7)).next_time(THURSDAY) == THURSDAY + timedelta(days=7)
 
 
 @pytest.mark.parametrize(

@@ -49,12 +49,12 @@ def test_folding_is_fading_remembering_and_folding_one_by_one(begin_s, closed, l
     for result, step_s in closed:
         now_s += step_s
         pair = result.site, result.node
-        old = expected.get(pair, PairStats()).faded(now_s - written.get(pair, now_s), HALF_LIFE_S)
+        old = expected.get(pair, PairStats()).fade(now_s - written.get(pair, now_s), HALF_LIFE_S)
         expected[pair], written[pair] = old.with_attempt(result, MEMORY), now_s
         known.fold(result, now_s)
     now_s += later_s
     for pair, stats in expected.items():
-        faded = stats.faded(now_s - written[pair], HALF_LIFE_S)
+        faded = stats.fade(now_s - written[pair], HALF_LIFE_S)
         assert known.pair(*pair, now_s).values() == pytest.approx(faded.values(), rel=1e-9, abs=1e-100)
 
 
@@ -65,8 +65,8 @@ def test_folding_is_fading_remembering_and_folding_one_by_one(begin_s, closed, l
 )
 def test_what_is_put_comes_back(sums, at_s, other_s):
     known = knowledge()
-    known.put("other", "n", PairStats.of(sums), other_s)
-    known.put("s", "n", PairStats.of(sums), at_s)
+    known.put("other", "n", PairStats.unpack(sums), other_s)
+    known.put("s", "n", PairStats.unpack(sums), at_s)
     assert known.pair("s", "n", at_s).values() == pytest.approx(sums, rel=1e-9, abs=1e-9)
 
 
@@ -76,7 +76,7 @@ def test_rows_put_in_any_order_weigh_by_their_age():
     for order in (1, -1):
         known = knowledge()
         for age_s in [0.0, half, 3000 * HALF_LIFE_S][::order]:
-            known.put(f"s{age_s}", "n", PairStats.of([80.0] * 8), now_s - age_s)
+            known.put(f"s{age_s}", "n", PairStats.unpack([80.0] * 8), now_s - age_s)
         assert known.pair("s0.0", "n", now_s).attempts == pytest.approx(80)
         assert known.pair(f"s{half}", "n", now_s).attempts == pytest.approx(40)
         assert known.pair(f"s{3000 * HALF_LIFE_S}", "n", now_s).attempts == pytest.approx(0, abs=1e-9)
@@ -94,7 +94,7 @@ def test_nothing_is_known_of_strangers():
     known.fold(attempt(AttemptOutcome.FAILED, offered=9), 0.0)
     assert known.pair("s", "m", 0.0) == PairStats()
     assert known.pair("t", "n", 0.0) == PairStats()
-    assert list(known.known(0.0)) == [("s", "n")]
+    assert list(known.list_pairs(0.0)) == [("s", "n")]
 
 
 @settings(max_examples=30)
@@ -103,7 +103,7 @@ def test_the_arrays_grow_with_names_and_lose_nothing(pairs):
     known = knowledge()
     for site, node in pairs:
         known.put(f"s{site}", f"n{node}", PairStats(attempts=1000 * site + node + 1), 0.0)
-    assert {pair: stats.attempts for pair, stats in known.known(0.0).items()} == {
+    assert {pair: stats.attempts for pair, stats in known.list_pairs(0.0).items()} == {
         (f"s{site}", f"n{node}"): 1000 * site + node + 1 for site, node in pairs
     }
     sums = known.sums(0.0)
@@ -116,7 +116,7 @@ def test_sums_over_an_axis_are_the_sums_of_its_pairs(closed):
     known = knowledge()
     for second, result in enumerate(closed):
         known.fold(result, float(second))
-    sums, pairs = known.sums(100.0), known.known(100.0)
+    sums, pairs = known.sums(100.0), known.list_pairs(100.0)
     for site, i in known.sites.items():
         of_site = sum((stats for pair, stats in pairs.items() if pair[0] == site), PairStats())
         assert of_site.values() == pytest.approx(sums.sum(axis=1)[i].tolist())
@@ -159,7 +159,7 @@ def test_what_running_attempts_reported_counts_until_it_is_replaced():
     pair = seen.pair("s", "n", 0.0)
     assert (pair.attempts, pair.offered, pair.tried, pair.collected, pair.active_s) == (2, 7, 7, 5, 2.0)
     assert seen.site("s", 0.0).tried == 9
-    assert seen.known(0.0)["s", "new"].collected == 2
+    assert seen.list_pairs(0.0)["s", "new"].collected == 2
     assert seen.sums(0.0)[..., SUMS.index("tried")].sum() == 9
     assert seen.pages_tried == 9
     # One of them closes: folded in once, and no longer among those that run.

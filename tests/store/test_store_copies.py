@@ -141,12 +141,12 @@ def test_pseudonyms_change_nothing(scratch):
     for table in ("review_links", "review_bands", "stored_values"):
         scratch.run(f"DELETE FROM {table}")
     hidden = [
-        keyed_record(hit("1"), str(n), body, hide.of(SITE, author))
+        keyed_record(hit("1"), str(n), body, hide.pseudonym(SITE, author))
         for n, (body, author) in enumerate(SET * 2)
     ]
     insert(scratch, [(1, hidden)])
     link_all(scratch)
-    names = {hide.of(SITE, author): author for _, author in SET}
+    names = {hide.pseudonym(SITE, author): author for _, author in SET}
     assert sorted(sorted((body, names[by]) for body, by in group) for group in groups(scratch)) == named
 
 

@@ -15,7 +15,7 @@ from splitter.split import SearchScope, task_chunks
 from tasks.domain.attempt_end import Counters
 from tasks.domain.hit_count import EngineLimits, NewPartition, Provenance
 from tasks.jobs.partitioning import search_urls
-from tasks.jobs.planning import planned_tasks
+from tasks.jobs.planning import plan_tasks
 from tasks.scheduling import query_refinement
 from tasks.store.queries import products as product_queries
 from tasks.store.queries.products import Relaxed
@@ -183,7 +183,7 @@ def test_the_chunks_of_a_plan_have_the_search_urls_of_the_splitter(world, name):
     assert world.add_product("甲", keywords=query.keywords, aliases=("光明牛奶",), pages=5)
     (wanted,) = world.look(tasks.list_unplanned, 10)
     query = ProductQuery("甲", wanted.keywords, wanted.aliases)
-    planned = planned_tasks(catalog, wanted, tuple(sites))
+    planned = plan_tasks(catalog, wanted, tuple(sites))
     assert world.do(tasks.plan, wanted, planned, partial(search_urls, catalog)) == len(sites)
     made = _asked(world, catalog)
     scope = SearchScope(catalog, tuple(sites), pages=5)

@@ -64,7 +64,7 @@ def test_queues_and_storing_over_time(crawled):
 
 
 def system_state(world):
-    return world.look(lambda tx: read_state(tx, world.context.hosts.of_site, SILENT).system)
+    return world.look(lambda tx: read_state(tx, world.context.hosts.site_hosts, SILENT).system)
 
 
 @pytest.fixture

@@ -162,7 +162,7 @@ class TestBuffer:
 
     @given(slots=st.integers(1, 64), idle=st.integers(0, 500), per_s=st.floats(0.001, 100.0))
     def test_no_node_holds_more_than_this(self, slots, idle, per_s):
-        most = BUFFER.most(slots, idle, per_s)
+        most = BUFFER.max_leases(slots, idle, per_s)
         assert most <= slots + max(4 * slots, math.ceil(5 * per_s)) + 4 * slots
         assert most <= slots + math.ceil(30 * per_s) + idle
         assert most > slots, "a slot that becomes free finds the next lease there"

@@ -42,8 +42,8 @@ def test_what_is_read_bit_by_bit_is_what_is_read_at_once(world, state):
         world.pass_s(17)
         world.look(state.learn)
     fresh = SchedulerState(world.context.settings.strategy)
-    whole = world.look(fresh.learn).known(world.now.timestamp())
-    by_bits = state.knowledge.known(world.now.timestamp())
+    whole = world.look(fresh.learn).list_pairs(world.now.timestamp())
+    by_bits = state.knowledge.list_pairs(world.now.timestamp())
     assert whole.keys() == by_bits.keys() == {(SITE, "n0"), (SITE, "n1")}
     for pair, one in whole.items():
         assert by_bits[pair].attempts == pytest.approx(one.attempts)
@@ -101,7 +101,7 @@ def test_what_a_tick_read_that_failed_is_read_again(world, state, monkeypatch):
     monkeypatch.setattr(sweeps.tasks, "lock_sleeping", fail)
     with pytest.raises(RuntimeError):
         world.do(tick, world.context, ("wake",))
-    assert state.knowledge.known(world.now.timestamp()) == {}
+    assert state.knowledge.list_pairs(world.now.timestamp()) == {}
     assert known(world, state) == pytest.approx(1.0)
 
 

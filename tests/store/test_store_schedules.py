@@ -148,4 +148,4 @@ def test_what_a_person_changes_while_it_runs_stays(world, problem):
     world.do(schedules.change, changed, MORNINGS)
     for one in (paused, changed):
         world.do(schedules.end_run, one, problem)
-    assert [find(world, which).next_at for which in "12"] == [None, MORNINGS.after(world.now)]
+    assert [find(world, which).next_at for which in "12"] == [None, MORNINGS.next_time(world.now)]

@@ -147,9 +147,9 @@ def test_a_rest_that_ends_is_a_time_for_a_turn(world):
 def test_turns_follow_each_other_the_later_the_longer_they_take():
     pace = TurnPace()
     assert pace.pause_s(5.0, out_of_work=False) == 0.0
-    pace.ended(10.0, 0.001)
+    pace.record_end(10.0, 0.001)
     assert pace.pause_s(10.0, out_of_work=False) == pytest.approx(SHORTEST_S)
-    pace.ended(10.0, 0.1)
+    pace.record_end(10.0, 0.1)
     assert pace.pause_s(10.25, out_of_work=False) == pytest.approx(PAUSE * 0.1 - 0.25)
     assert pace.pause_s(10.0 + PAUSE * 0.1, out_of_work=False) == 0.0
     assert pace.pause_s(10.25, out_of_work=True) == 0.0, "a node without work waits for no pause"

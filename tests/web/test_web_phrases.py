@@ -39,7 +39,7 @@ def _made() -> Iterator[object]:
     for reason in FailureReason:
         for way in (settings, replace(settings, enabled=False)):
             for unanswered in (0, 3):
-                given = recall.after_failure(reason, "n1", 5, [], way, chance, unanswered=unanswered)
+                given = recall.decide_recall(reason, "n1", 5, [], way, chance, unanswered=unanswered)
                 assert isinstance(given, recall.ToManual)
                 yield given.because
     subtask = SubtaskFacts(
@@ -57,7 +57,7 @@ def _made() -> Iterator[object]:
         yield why
     yield eligibility.why_not(replace(subtask, assigned="n1"), "n4", nodes, {})
     quota, budget = Bounds(min=1, max=100), Bounds(min=10, max=600)
-    yield from_document(modification.fixed(quota, budget).as_detail()["because"])
+    yield from_document(modification.defaults(quota, budget).as_detail()["because"])
     stats = PairStats(attempts=3.0, offered=30, tried=30, collected=25, active_s=9.0)
     yield from_document(modification.modify(stats, 20, quota, budget).as_detail()["because"])
     now, catalog = datetime(2026, 1, 1, tzinfo=UTC), Settings(sites="paper-2014").catalog()

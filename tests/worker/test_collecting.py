@@ -68,7 +68,7 @@ class Fetched:
             elapsed_s=0.1,
         )
 
-    async def signed_in_again(self, _url: str, error: FetchError) -> bool:
+    async def sign_in_again(self, _url: str, error: FetchError) -> bool:
         self.refusals.append(error.error)
         return self._signs_in
 

@@ -53,14 +53,14 @@ def test_active_and_waiting_never_add_up_to_more_than_the_time_that_passed(steps
 def test_three_answers_tell_how_far_the_site_is_and_no_more_than_fifty_are_kept():
     timing = Timing(Clock())
     for seconds in (0.100, 0.0, 0.102):
-        timing.answered(seconds)
+        timing.record_answer(seconds)
     assert timing.round_trip() is None
     for seconds in (0.101, 9.0):
-        timing.answered(seconds)
+        timing.record_answer(seconds)
     near = timing.round_trip()
     assert near is not None
     assert 100.0 <= near.ms <= 102.0
     assert near.n == 4
     for _ in range(100):
-        timing.answered(0.1)
+        timing.record_answer(0.1)
     assert len(timing.first_bytes_s) == MOST_TIMED

@@ -76,7 +76,7 @@ def test_a_host_whose_pages_can_t_be_read_rests():
                 failures.note_page("http://s.cn/1")
             else:
                 await failures.note_error("http://s.cn/1", FetchError(ErrorClass(answer), "by the reader"))
-        assert failures.stopped("http://s.cn/2") == bool(failures.rests)
+        assert failures.avoids("http://s.cn/2") == bool(failures.rests)
         return {rest.host: rest.cause for rest in failures.rests.values()}
 
     assert asyncio.run(rests(*["unreadable"] * 3, "bad_rule")) == {"s.cn": "unreadable"}
@@ -97,6 +97,6 @@ def test_a_refusal_that_looks_like_a_page_tells_what_the_host_bears(kind):
             await permits.observe("s.cn", "127.0.0.2", limits, AnswerSample(0.1))
             now[0] += 0.5
         await Failures(deps).note_error("http://s.cn/1", FetchError(kind, "said by a page with status 200"))
-        return (await permits.granted(["s.cn"]))["s.cn"].of("127.0.0.2").share
+        return (await permits.get_grants(["s.cn"]))["s.cn"].grant_for("127.0.0.2").share
 
     assert asyncio.run(share_after_it()) < 1.0

@@ -181,12 +181,12 @@ async def read_often(monkeypatch):
     now = [0.0]
     book, a, b = ListCache(lambda: now[0]), Reads(3), Reads(3)
     for _ in range(2):
-        assert len((await book.listed("a", a, 1)).hits) == 3
+        assert len((await book.get_list("a", a, 1)).hits) == 3
     assert a.times == 1
     now[0] = list_cache.KEEP_S
-    await book.listed("a", a, 1)
+    await book.get_list("a", a, 1)
     assert a.times == 2
-    await book.listed("b", b, 1)
-    await book.listed("b", b, 1)
-    await book.listed("a", a, 1)
+    await book.get_list("b", b, 1)
+    await book.get_list("b", b, 1)
+    await book.get_list("a", a, 1)
     assert (a.times, b.times) == (3, 1)

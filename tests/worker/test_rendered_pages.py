@@ -105,7 +105,7 @@ def test_the_lab_sees_a_page_s_requests_as_the_node_s_own(tmp_path, monkeypatch)
                 fetcher = Fetcher(deps(downloader, browser), timing, lambda _: None, "app.example")
                 url = lab.web.truth("app.example", ("牛奶",))[0]
                 with timing.active:
-                    made = await fetcher.rendered(url)
+                    made = await fetcher.render(url)
                 assert not timing.under_way
                 first = len(lab.log.entries())
                 assert timing.requests == first
@@ -113,7 +113,7 @@ def test_the_lab_sees_a_page_s_requests_as_the_node_s_own(tmp_path, monkeypatch)
                 shell = Response(url=url, status=200, headers={}, body=SHELL.encode(), elapsed_s=0.1)
                 parts = PageParts(
                     url, fetcher._part, HostCatalog(CATALOG), timing, lambda _: None
-                )  # as `rendered` does
+                )  # as `render` does
                 with timing.active:
                     tried = await browser.render(shell, parts.ask, parts.is_own)
                 return made, tried, timing, lab
@@ -146,9 +146,9 @@ def test_without_a_browser_a_page_waits(monkeypatch):
     monkeypatch.setattr(fetcher, "page", page)
     kind = "text/html"
     with pytest.raises(WaitTooLong, match="Chromium"):
-        asyncio.run(fetcher.rendered("http://app.example/1"))
+        asyncio.run(fetcher.render("http://app.example/1"))
     kind = "application/json"
-    assert asyncio.run(fetcher.rendered("http://app.example/1")).body == b"", "no script to run"
+    assert asyncio.run(fetcher.render("http://app.example/1")).body == b"", "no script to run"
 
 
 def test_parts_of_a_page_that_wait_together_are_timed_once():

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tasks.worker import request_log
-from tasks.worker.request_log import RequestLog, RequestRecord, without_secrets
+from tasks.worker.request_log import RequestLog, RequestRecord, hide_secrets
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -85,7 +85,7 @@ def test_a_request_is_a_line_that_says_all_of_it(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_secret_in_an_address_is_left_out(url: str, logged: str) -> None:
-    assert without_secrets(url) == logged
+    assert hide_secrets(url) == logged
 
 
 def test_a_file_that_is_full_is_kept_once_and_a_new_one_begun(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_only_the_cache_is_sure_and_the_rest_is_asked():
     async def story():
         shared = Shared(1, 2)
         seen = SeenPages(shared)
-        seen.confirmed(keys(1))
+        seen.confirm(keys(1))
         assert await seen.look_up(keys(1, 2, 3, 2)) == SeenKeys(frozenset(keys(1)), frozenset(keys(2)))
         assert shared.asked == [keys(2, 3)]
         assert await seen.look_up([]) == SeenKeys(frozenset(), frozenset())
@@ -68,7 +68,7 @@ def test_only_the_cache_is_sure_and_the_rest_is_asked():
 def test_without_a_shared_set_the_database_has_to_say():
     async def story():
         seen = SeenPages(None)
-        seen.stored(keys(1))
+        seen.add_stored(keys(1))
         assert await seen.look_up(keys(1, 2)) == SeenKeys(frozenset(keys(1)), frozenset(keys(2)))
         await seen.close()
 
@@ -108,7 +108,7 @@ def test_grain_1_and_no_cache_is_a_trip_for_every_key():
     async def story():
         shared = Shared(1)
         seen = SeenPages(shared, remembered=0, batch=1)
-        seen.stored(keys(1, 2))
+        seen.add_stored(keys(1, 2))
         await seen.close()
         assert shared.told == [keys(1), keys(2)]
         for _ in range(2):
@@ -121,9 +121,9 @@ def test_grain_1_and_no_cache_is_a_trip_for_every_key():
 def test_the_cache_forgets_what_was_not_used_longest():
     async def story():
         seen = SeenPages(None, remembered=3)
-        seen.confirmed(keys(1, 2, 3))
+        seen.confirm(keys(1, 2, 3))
         await seen.look_up(keys(1))
-        seen.confirmed(keys(4, 3))
+        seen.confirm(keys(4, 3))
         assert (await seen.look_up(keys(1, 2, 3, 4))).sure == frozenset(keys(1, 3, 4))
 
     asyncio.run(story())
@@ -143,14 +143,14 @@ def test_stored_pages_are_sure_at_once_and_told_in_grains():
     async def story():
         shared = Shared()
         seen = SeenPages(shared, batch=3)
-        seen.stored(keys(1, 2))
+        seen.add_stored(keys(1, 2))
         await settle()
         assert (await seen.look_up(keys(1, 2))).sure == frozenset(keys(1, 2))
         assert shared.told == []
-        seen.stored(keys(3, 4))
+        seen.add_stored(keys(3, 4))
         await settle()
         assert shared.told == [keys(1, 2, 3), keys(4)]
-        seen.stored(keys(5))
+        seen.add_stored(keys(5))
         await seen.close()
         assert shared.told[2:] == [keys(5)]
 
@@ -162,7 +162,7 @@ def test_what_could_not_be_told_is_told_later():
         shared = Shared()
         seen = SeenPages(shared, batch=2)
         shared.away = True
-        seen.stored(keys(1, 2))
+        seen.add_stored(keys(1, 2))
         await settle()
         shared.away = False
         await seen.close()
@@ -208,7 +208,9 @@ def test_impossible_bounds_are_refused(remembered, batch):
 
 @given(
     st.lists(
-        st.tuples(st.sampled_from(["ask", "stored", "confirmed"]), st.lists(st.integers(0, 12), max_size=9)),
+        st.tuples(
+            st.sampled_from(["ask", "add_stored", "confirm"]), st.lists(st.integers(0, 12), max_size=9)
+        ),
         max_size=20,
     ),
     st.integers(0, 6),

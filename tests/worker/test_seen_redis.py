@@ -227,7 +227,7 @@ def test_while_redis_is_away_all_is_maybe_and_each_loss_is_noted():
         now = 0.0
         away = Away()
         seen = SeenPages(RedisSeen(away, lambda: now, lost.append), batch=2)
-        seen.stored(keys(0, 2))
+        seen.add_stored(keys(0, 2))
         for _ in range(3):
             assert (await seen.look_up(keys(5, 7))).maybe == frozenset(keys(5, 7))
         assert (await seen.look_up(keys(0, 1))).sure == frozenset(keys(0, 1))

@@ -26,7 +26,7 @@ from tasks.scheduling.balance.curves import (
     Curve,
     CurveError,
     Curves,
-    evaluated,
+    evaluate,
     even,
     linear,
     piecewise,
@@ -98,7 +98,7 @@ class _MachineNode(_NamedNode, _MachineParameters):
 
     def get_run_time(self) -> RunTime:
         """Return the parameters."""
-        return NodeParameters.of(self.model_dump())
+        return NodeParameters.read(self.model_dump())
 
 
 class _RecordedRun(_MachineParameters):
@@ -213,7 +213,7 @@ def balance(
         trained = _learn(recorded, samples, seed)
     curves = Curves([_curve(where, name, run, trained) for name, run in nodes.items()])
     best = swarm(curves, total, np.random.default_rng(seed), iterations) if solver == "pso" else None
-    divided = evaluated(curves, exact(curves, total) if best is None else best.allocation)
+    divided = evaluate(curves, exact(curves, total) if best is None else best.allocation)
     return extend_row(
         BalanceView,
         divided,
@@ -222,7 +222,7 @@ def balance(
         feasible=None if best is None else best.feasible,
         published=None if best is None else best.published,
         fitness=None if best is None else best.fitness,
-        even=evaluated(curves, even(len(nodes), total)),
+        even=evaluate(curves, even(len(nodes), total)),
         learned=None if trained is None else trained.held_out,
     )
 
@@ -261,10 +261,10 @@ def _load_recorded(name: str) -> tuple[list[Sample], dict[str, RunTime]]:
     with store_there(settings) as store, store.read() as tx:
         machines = list_node_parameters(tx)
         runs = list_runs(tx, machines)
-    known: dict[str, RunTime] = {node: NodeParameters.of(of) for node, of in machines.items()}
+    known: dict[str, RunTime] = {node: NodeParameters.read(of) for node, of in machines.items()}
     if not known:
         raise InputError("{name}: no node of this run has reported what machine it runs on", name=name)
-    samples = [Sample(NodeParameters.of(machines[run.node]), run.urls, run.seconds) for run in runs]
+    samples = [Sample(NodeParameters.read(machines[run.node]), run.urls, run.seconds) for run in runs]
     return samples, known
 
 
@@ -360,7 +360,7 @@ def _choose_form(where: str, entry: object) -> type[_LinearNode | _CurveNode | _
 
 def _read_run(where: str, entry: object) -> Sample:
     run = _read_entry(_RecordedRun, where, entry)
-    return Sample(NodeParameters.of(run.model_dump()), run.n, run.seconds)
+    return Sample(NodeParameters.read(run.model_dump()), run.n, run.seconds)
 
 
 def _read_entry(form: type[F], where: str, entry: object) -> F:

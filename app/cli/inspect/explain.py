@@ -22,7 +22,7 @@ from tasks.domain.errors import UnknownSubtask
 from tasks.domain.failures import SUGGESTIONS
 from tasks.domain.host_wait import HostWait
 from tasks.domain.page_floor import PageFloor
-from tasks.domain.reasons import with_sentences
+from tasks.domain.reasons import add_sentences
 from tasks.domain.states import State
 from tasks.scheduling.decision import Ruling, as_detail
 from tasks.store.content import links
@@ -101,7 +101,7 @@ def _preview(settings: Settings, store: Store, subtask_id: int) -> dict[str, Any
             return {
                 "node": assignment.node,
                 "why": Message("allocation would give it to {node}", node=assignment.node),
-                "candidates": [with_sentences(as_detail(one)) for one in assignment.candidates],
+                "candidates": [add_sentences(as_detail(one)) for one in assignment.candidates],
                 "prices": asdict(assignment.prices) if assignment.prices is not None else None,
                 "floor": asdict(assignment.floor) if assignment.floor.least_share else None,
             }

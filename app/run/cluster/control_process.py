@@ -83,7 +83,7 @@ def _ask_grants(
         async def ask() -> Grants:
             try:
                 async with asyncio.timeout(_GRANTS_S):
-                    return await permits.granted(hosts)
+                    return await permits.get_grants(hosts)
             except LOSSES as error:
                 outage.note_loss(error)
                 return {}

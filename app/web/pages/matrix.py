@@ -184,7 +184,7 @@ def pair(page: Here, site: str, node: str) -> Response:
 
     def read(tx: Transaction) -> dict[str, Any]:
         rests = [one for one in hosts.list_rests(tx) if one.node == node]
-        of_site = {*context.hosts.of_site(site)} if site in context.catalog.sites else {site}
+        of_site = {*context.hosts.site_hosts(site)} if site in context.catalog.sites else {site}
         return {
             "attempts": pairs.list_pair_attempts(tx, site, node, _ATTEMPTS),
             "decision": pairs.get_last_decision(tx, site, node),
@@ -277,5 +277,5 @@ def _limits(page: PageRequest, site: str) -> list[tuple[str, float, float]]:
     context = page.context
     if site not in context.catalog.sites:
         return []
-    found = [(host, context.hosts.limits(host)) for host in dict.fromkeys(context.hosts.of_site(site))]
+    found = [(host, context.hosts.limits(host)) for host in dict.fromkeys(context.hosts.site_hosts(site))]
     return [(host, one.per_address_per_s, one.total_per_s) for host, one in found]

@@ -67,7 +67,7 @@ def site(page: Here, name: str, url: str = "") -> Response:
     row = next((one for one in read_sites(page.context) if one.site == name), None)
     if row is None:
         raise HTTPException(404, translate("There is no site {name}.", name=name))
-    asked = dict.fromkeys(page.context.hosts.of_site(name)) if row.engine else {name: None}
+    asked = dict.fromkeys(page.context.hosts.site_hosts(name)) if row.engine else {name: None}
 
     def read(tx: Transaction) -> Any:
         waiting = queue_queries.count_site_states(tx, name)
@@ -148,7 +148,7 @@ def _check_address(context: WebContext, name: str, url: str) -> None:
         host = context.hosts.name(sendable(url))
     except FetchError as error:
         raise InputError("{error}", error=str(error)) from None
-    own = context.hosts.of_site(name)
+    own = context.hosts.site_hosts(name)
     if host not in own:
         raise InputError("{host} is not {name}, nor its engine.", host=host, name=name)
     if context.hosts.obeys_robots(url):

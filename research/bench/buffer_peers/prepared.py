@@ -96,7 +96,7 @@ def _plan(store: Store, names: list[str]) -> None:
         for name in names:
             products.add(conn, NewProduct(name=name, keywords=(name,)))
         for virtual_task in tasks.list_unplanned(conn, len(names)):
-            planned = planning.planned_tasks(wanted, virtual_task, tuple(site(n) for n in range(SITES)))
+            planned = planning.plan_tasks(wanted, virtual_task, tuple(site(n) for n in range(SITES)))
             tasks.plan(conn, virtual_task, planned, partial(search_urls, wanted))
 
 

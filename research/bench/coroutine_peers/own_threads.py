@@ -16,7 +16,7 @@ from tasks.domain.address import authority_of, sendable
 from tasks.domain.pages import Response
 from tasks.fetching.downloader import FetchLimits
 from tasks.fetching.guard import check_authority
-from tasks.fetching.inflate import ACCEPT_ENCODING, inflated
+from tasks.fetching.inflate import ACCEPT_ENCODING, inflate_body
 from tasks.fetching.responses import headers_of
 from tasks.fetching.transfer import Transfer, Wire
 from tasks.worker.settings import CrawlSettings
@@ -54,7 +54,7 @@ def _ask(transfer: Transfer, url: str) -> Response:
     headers = headers_of(transfer.head_lines)
     body = transfer.body()
     if coding := headers.get("content-encoding"):
-        body = inflated(body, coding, max_bytes=_LIMITS.inflated_bytes, max_ratio=_LIMITS.ratio)
+        body = inflate_body(body, coding, max_bytes=_LIMITS.inflated_bytes, max_ratio=_LIMITS.ratio)
     answer = Response(
         url=url, status=transfer.status(), headers=headers, body=body, elapsed_s=time.perf_counter() - started
     )

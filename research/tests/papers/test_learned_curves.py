@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from research.papers.learned_curves import descend
-from tasks.scheduling.balance.network import INPUTS, drawn, fitted
+from tasks.scheduling.balance.network import INPUTS, drawn, fit
 
 
 def squared_error(weights, inputs, outputs):
@@ -27,7 +27,7 @@ def test_one_tiny_step_is_minus_eta_times_the_numerical_gradient():
     flat, gap = start.flat(), 1e-6
 
     def at(step):
-        return squared_error(start.of_flat(flat + step), one, goal)
+        return squared_error(start.unflatten(flat + step), one, goal)
 
     slope = [(at(step) - at(-step)) / (2 * gap) for step in gap * np.eye(flat.size)]
     assert moved == pytest.approx(-np.array(slope), abs=1e-5)
@@ -36,5 +36,5 @@ def test_one_tiny_step_is_minus_eta_times_the_numerical_gradient():
 def test_both_ways_of_training_learn_and_ours_learns_better():
     inputs, outputs, start, rng = small_task()
     published = squared_error(descend(start, inputs, outputs, rng, epochs=50, rate=0.05), inputs, outputs)
-    ours = squared_error(fitted(start, inputs, outputs, ridge=1e-3)[0], inputs, outputs)
+    ours = squared_error(fit(start, inputs, outputs, ridge=1e-3)[0], inputs, outputs)
     assert ours < published < squared_error(start, inputs, outputs) / 5

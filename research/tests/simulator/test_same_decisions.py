@@ -118,7 +118,7 @@ def put_into(world, waits, nodes, knowledge, now_s):
                 "failed_on": list(one.failed_on),
             }
             tx.engine_connection.execute(update(subtasks).where(here).values(values))
-        for (site, name), pair in knowledge.known(now_s).items():
+        for (site, name), pair in knowledge.list_pairs(now_s).items():
             faded = {f"f_{field}": getattr(pair, field) for field in SUMS}
             plain = {field: ceil(getattr(pair, field)) for field in SUMS}
             row = {"site": site, "node": name, "faded_at": world.now, **plain, **faded}

@@ -249,7 +249,7 @@ async def _run(store, wanted, allocation, seed):
         crawling[name] = CrawlNode(node, deps, catalog, writer, settings.recall, free.set, clock=loop.time)
         crawling[name].open()
     while loop.time() < wanted.lasts_s:
-        context.state.grants = await permits.granted(context.host_names)
+        context.state.grants = await permits.get_grants(context.host_names)
         given = await writer.run(lambda tx: tick(tx, context, ("turn",)))
         for name, node in crawling.items():
             node.offer([lease for lease in given if lease.node == name])

@@ -107,7 +107,7 @@ class Curves:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def without_idle(self) -> Curves:
+    def drop_idle(self) -> Curves:
         """The same curves with nothing at n = 0."""
         same = copy(self)
         same._idle = np.zeros(len(self))
@@ -157,7 +157,7 @@ class AllocationResult:
     variance: float
 
 
-def evaluated(curves: Curves, allocation: Counts) -> AllocationResult:
+def evaluate(curves: Curves, allocation: Counts) -> AllocationResult:
     """The run times to which an allocation, shape (M,), leads."""
     seconds = curves.seconds(allocation)
     return AllocationResult(

@@ -61,11 +61,11 @@ def exact(curves: Curves, total: int) -> Counts:
     """
     if not len(curves):
         raise InputError("there is no node to divide the URLs over; give at least one")
-    busy = curves.without_idle()
-    return _of_optimal(busy, total, _smallest_makespan(busy, total))
+    busy = curves.drop_idle()
+    return _optimal_split(busy, total, _smallest_makespan(busy, total))
 
 
-def _most(curves: Curves, limit_s: float, total: int) -> Counts:
+def _max_counts(curves: Curves, limit_s: float, total: int) -> Counts:
     """u(T): the most URLs in 0..total of each node within so many seconds, if it is done with none."""
     # Apart from rounding, the answer is next to the straight line's; each end is checked all the same.
     guess = np.clip(curves.urls(limit_s), 0.0, float(total)).astype(np.int64)
@@ -82,40 +82,40 @@ def _most(curves: Curves, limit_s: float, total: int) -> Counts:
 def _smallest_makespan(curves: Curves, total: int) -> float:
     """T*."""
     low = 0.0
-    if _most(curves, low, total).sum() >= total:
+    if _max_counts(curves, low, total).sum() >= total:
         return low
     high = float(curves.seconds(even(len(curves), total)).max())
     while (limit := low + (high - low) / 2) < high:
-        most = _most(curves, limit, total)
+        most = _max_counts(curves, limit, total)
         if most.sum() >= total:
             high = float(curves.seconds(most).max())
             continue
         following = float(curves.seconds(most + 1)[most < total].min())
-        if following >= high or _most(curves, following, total).sum() >= total:
+        if following >= high or _max_counts(curves, following, total).sum() >= total:
             return min(following, high)
         low = following
     return high
 
 
-def _of_optimal(curves: Curves, total: int, makespan_s: float) -> Counts:
+def _optimal_split(curves: Curves, total: int, makespan_s: float) -> Counts:
     """A split of that makespan, by the module's rule."""
-    most = _most(curves, makespan_s, total)
+    most = _max_counts(curves, makespan_s, total)
     if makespan_s == 0:
-        return _filled(np.zeros_like(most), most, total)
+        return _fill(np.zeros_like(most), most, total)
     seconds = curves.seconds(most)
     latest = seconds == makespan_s
-    below = _most(curves, float(np.nextafter(makespan_s, -np.inf)), total)
+    below = _max_counts(curves, float(np.nextafter(makespan_s, -np.inf)), total)
     least = np.where(latest, below + 1, most)
     spare = int(least.sum()) - total
     if spare <= 0:
-        return _filled(least, most, -spare)
+        return _fill(least, most, -spare)
     ready = np.flatnonzero(latest)
     lowered = curves.seconds(least - 1)[ready]
     least[ready[_best_window(seconds, lowered, makespan_s, spare)]] -= 1
     return least
 
 
-def _filled(least: Counts, most: Counts, missing: int) -> Counts:
+def _fill(least: Counts, most: Counts, missing: int) -> Counts:
     """So many URLs more, within `most`, the first nodes first."""
     room = most - least
     before = np.cumsum(room) - room

@@ -29,7 +29,7 @@ import numpy as np
 from splitter.errors import InputError
 
 from tasks.scheduling.balance.curves import Curve, Floats
-from tasks.scheduling.balance.network import WEIGHTS, Scaling, Weights, drawn, fitted
+from tasks.scheduling.balance.network import WEIGHTS, Scaling, Weights, drawn, fit
 from tasks.scheduling.balance.parameters import PARAMETERS, NodeParameters, Sample
 
 LEAST_RUNS = 2 * WEIGHTS
@@ -79,22 +79,22 @@ class Features:
     outputs: Scaling
 
     @staticmethod
-    def of(samples: Sequence[Sample]) -> Features:
+    def fit(samples: Sequence[Sample]) -> Features:
         """From the samples a network is to be trained on."""
         rows = np.array([sample.node.values() for sample in samples], dtype=np.float64)
         usual = np.array([np.median(known) if (known := row[~np.isnan(row)]).size else 1.0 for row in rows.T])
         urls = np.array([sample.urls for sample in samples], dtype=np.float64)
         seconds = np.array([[sample.seconds] for sample in samples], dtype=np.float64)
-        return Features(usual, Scaling.of(_logs(rows, urls, usual)), Scaling.of(np.log(seconds)))
+        return Features(usual, Scaling.fit(_logs(rows, urls, usual)), Scaling.fit(np.log(seconds)))
 
     def inputs_of(self, nodes: Sequence[NodeParameters], urls: Floats) -> Floats:
         """X of runs, shape (runs, INPUTS)."""
         rows = np.array([node.values() for node in nodes], dtype=np.float64)
-        return self.inputs.scaled(_logs(rows, urls, self.usual))
+        return self.inputs.scale(_logs(rows, urls, self.usual))
 
     def outputs_of(self, seconds: Floats) -> Floats:
         """Y of runs, shape (runs,)."""
-        return self.outputs.scaled(np.log(seconds)[:, None])[:, 0]
+        return self.outputs.scale(np.log(seconds)[:, None])[:, 0]
 
     def seconds_of(self, outputs: Floats) -> Floats:
         """Seconds of outputs O, shape (runs,)."""
@@ -136,7 +136,7 @@ class Trained:
         return Curve(((0.0, 0.0), *points), float(slope))
 
     def as_json(self) -> dict[str, Any]:
-        """As plain JSON types; `of_json` makes the same network of it."""
+        """As plain JSON types; `read_json` makes the same network of it."""
         scalings = {"inputs": self.features.inputs, "outputs": self.features.outputs}
         return {
             "usual": self.features.usual.tolist(),
@@ -149,12 +149,12 @@ class Trained:
         }
 
     @classmethod
-    def of_json(cls, stored: Mapping[str, Any]) -> Self:
+    def read_json(cls, stored: Mapping[str, Any]) -> Self:
         """The reverse of `as_json`."""
         inputs, outputs = (Scaling(*map(np.array, stored[name])) for name in ("inputs", "outputs"))
         return cls(
             features=Features(np.array(stored["usual"]), inputs, outputs),
-            weights=Weights.of_flat(np.array(stored["weights"])),
+            weights=Weights.unflatten(np.array(stored["weights"])),
             ridge=stored["ridge"],
             runs=stored["runs"],
             most_urls=stored["most_urls"],
@@ -207,7 +207,7 @@ def _fit(
     samples: Sequence[Sample], ridge: float, seed: int, go_on: Callable[[], bool], starts: int = _STARTS
 ) -> tuple[Features, Weights]:
     """The best of several beginnings."""
-    features = Features.of(samples)
+    features = Features.fit(samples)
     inputs, outputs = _inputs(features, samples), features.outputs_of(_seconds(samples))
     rng = np.random.default_rng(seed)
     begun = [drawn(rng, float(outputs.mean())) for _ in range(starts)]
@@ -215,7 +215,7 @@ def _fit(
     for start in begun:
         if not go_on():
             raise TrainingEnded
-        found.append(fitted(start, inputs, outputs, ridge))
+        found.append(fit(start, inputs, outputs, ridge))
     return features, min(found, key=lambda pair: pair[1])[0]
 
 
@@ -223,17 +223,17 @@ def _best_ridge(samples: Sequence[Sample], seed: int, go_on: Callable[[], bool])
     """The ridge with the least squared error of the logarithms, by cross-validation."""
     folds = _folds(samples)
 
-    def missed(ridge: float) -> float:
+    def squared_error(ridge: float) -> float:
         total = 0.0
         for fold in range(_FOLDS):
             kept = [sample for sample, own in zip(samples, folds, strict=True) if own != fold]
             left_out = [sample for sample, own in zip(samples, folds, strict=True) if own == fold]
             features, weights = _fit(kept, ridge, seed, go_on, starts=1)
-            wrong = _predicted_log(features, weights, left_out) - np.log(_seconds(left_out))
+            wrong = _predict_log(features, weights, left_out) - np.log(_seconds(left_out))
             total += float(wrong @ wrong)
         return total
 
-    return min(RIDGES, key=missed)
+    return min(RIDGES, key=squared_error)
 
 
 def _folds(samples: Sequence[Sample]) -> list[int]:
@@ -245,7 +245,7 @@ def _folds(samples: Sequence[Sample]) -> list[int]:
 
 
 def _held_out(features: Features, weights: Weights, unseen: Sequence[Sample]) -> HeldOut:
-    predicted, measured = _predicted_log(features, weights, unseen), np.log(_seconds(unseen))
+    predicted, measured = _predict_log(features, weights, unseen), np.log(_seconds(unseen))
     spread = float(np.sum((measured - measured.mean()) ** 2))
     missed = float(np.sum((predicted - measured) ** 2))
     return HeldOut(
@@ -255,7 +255,7 @@ def _held_out(features: Features, weights: Weights, unseen: Sequence[Sample]) ->
     )
 
 
-def _predicted_log(features: Features, weights: Weights, samples: Sequence[Sample]) -> Floats:
+def _predict_log(features: Features, weights: Weights, samples: Sequence[Sample]) -> Floats:
     return np.log(features.seconds_of(weights.output(_inputs(features, samples))))
 
 

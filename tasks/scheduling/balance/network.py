@@ -40,11 +40,11 @@ class Scaling:
     high: Floats
 
     @staticmethod
-    def of(values: Floats) -> Scaling:
+    def fit(values: Floats) -> Scaling:
         """From the least and most of each column of `values`, shape (rows, columns)."""
         return Scaling(values.min(0), values.max(0))
 
-    def scaled(self, values: Floats) -> Floats:
+    def scale(self, values: Floats) -> Floats:
         """Into [0, 1] where within the range of what it was made from."""
         span = self.high - self.low
         return np.asarray((values - self.low) / np.where(span > 0, span, 1.0), dtype=np.float64)
@@ -85,7 +85,7 @@ class Weights:
         )
 
     @staticmethod
-    def of_flat(flat: Floats) -> Weights:
+    def unflatten(flat: Floats) -> Weights:
         """The reverse of `flat`."""
         hidden = (flat.size - 1) // (INPUTS + 2)
         cut = INPUTS * hidden
@@ -107,7 +107,7 @@ def drawn(rng: np.random.Generator, mean_output: float) -> Weights:
     )
 
 
-def fitted(start: Weights, inputs: Floats, outputs: Floats, ridge: float) -> tuple[Weights, float]:
+def fit(start: Weights, inputs: Floats, outputs: Floats, ridge: float) -> tuple[Weights, float]:
     """The nearest minimum.
 
     Args:
@@ -125,13 +125,13 @@ def fitted(start: Weights, inputs: Floats, outputs: Floats, ridge: float) -> tup
     pull[-1] = 0.0
 
     def residuals(flat: Floats) -> Floats:
-        return np.concatenate((Weights.of_flat(flat).output(inputs) - outputs, pull * flat))
+        return np.concatenate((Weights.unflatten(flat).output(inputs) - outputs, pull * flat))
 
     def slopes(flat: Floats) -> Floats:
-        return np.concatenate((_derivatives(Weights.of_flat(flat), inputs), np.diag(pull)))
+        return np.concatenate((_derivatives(Weights.unflatten(flat), inputs), np.diag(pull)))
 
     found = least_squares(residuals, start.flat(), slopes, method="lm", ftol=_LITTLE, max_nfev=_STEPS)
-    return Weights.of_flat(found.x), 2.0 * float(found.cost)
+    return Weights.unflatten(found.x), 2.0 * float(found.cost)
 
 
 def _derivatives(weights: Weights, inputs: Floats) -> Floats:

@@ -29,7 +29,7 @@ class NodeParameters:
         return tuple(getattr(self, name) for name in PARAMETERS)
 
     @staticmethod
-    def of(values: Mapping[str, float | None]) -> NodeParameters:
+    def read(values: Mapping[str, float | None]) -> NodeParameters:
         """From a mapping that has (at least) the names of `PARAMETERS`. Raises KeyError."""
         return NodeParameters(*(values[name] for name in PARAMETERS))
 

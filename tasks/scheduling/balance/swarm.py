@@ -74,7 +74,7 @@ def swarm(curves: Curves, total: int, rng: np.random.Generator, iterations: int 
     found = best.astype(np.int64)
     feasible = bool((found >= 0).all() and found.sum() == total)
     return SwarmResult(
-        tuple(found.tolist()), feasible, best_fitness, found if feasible else repaired(found, total)
+        tuple(found.tolist()), feasible, best_fitness, found if feasible else repair(found, total)
     )
 
 
@@ -85,7 +85,7 @@ def fitness(curves: Curves, total: int, places: Floats) -> Floats:
     return np.asarray(curves.seconds(places).var(-1) + missed**2 + negative**2, dtype=np.float64)
 
 
-def repaired(places: Counts, total: int) -> Counts:
+def repair(places: Counts, total: int) -> Counts:
     """The allocation nearest in proportion: negatives to 0, scaled to `total`, whole URLs by largest remainder."""
     kept = np.maximum(places, 0).astype(np.float64)
     if not kept.any():

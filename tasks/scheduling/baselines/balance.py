@@ -41,8 +41,8 @@ class Balance(Baseline):
     def assign(self, context: DecisionContext) -> Iterator[Assignment]:
         """See `Baseline`."""
         ready = context.ready
-        if ready.free and ready.waiting and self.outdated(context, REPLAN_S):
-            self._left = _divided(context, self._settings.run_times)
+        if ready.free and ready.waiting and self.is_outdated(context, REPLAN_S):
+            self._left = _divide(context, self._settings.run_times)
         for group, able in context.choices():
             left = self._left.setdefault(group.first.kind, Counter())
             chosen = max(able, key=left.__getitem__)
@@ -63,7 +63,7 @@ class Balance(Baseline):
         return because(Reason.SHARES_USED, nodes=join_names(ready.able(group)))
 
 
-def _divided(context: DecisionContext, run_times: Mapping[str, Curve]) -> dict[str, Counter[str]]:
+def _divide(context: DecisionContext, run_times: Mapping[str, Curve]) -> dict[str, Counter[str]]:
     """Targets a node may still be given, by kind and node; below 0 where its last subtask was larger than that."""
     ready, totals = context.ready, Counter[str]()
     for site, waits in ready.backlog.items():
@@ -71,7 +71,7 @@ def _divided(context: DecisionContext, run_times: Mapping[str, Curve]) -> dict[s
     names = list(ready.nodes)
     belief = posterior(context.knowledge, context.now_s, _ANY_SITE, names).mean()
     curves = {
-        name: _of_slots(
+        name: _slots_curve(
             run_times.get(name) or linear(float(belief.overhead_s[0, 0]), page_s), ready.nodes[name].slots
         )
         for name, page_s in zip(names, belief.seconds_per_page[0].tolist(), strict=True)
@@ -83,22 +83,22 @@ def _divided(context: DecisionContext, run_times: Mapping[str, Curve]) -> dict[s
             continue
         of_kind = Curves([curves[name] for name in able[kind]])
         counts = exact(of_kind, totals[kind])
-        seconds = of_kind.without_idle().seconds(counts).tolist()
+        seconds = of_kind.drop_idle().seconds(counts).tolist()
         left[kind] = Counter(dict(zip(able[kind], counts.tolist(), strict=True)))
         for name, after_s in zip(able[kind], seconds, strict=True):
             if left[kind][name]:
-                curves[name] = _after(curves[name], left[kind][name], after_s)
+                curves[name] = _remaining_curve(curves[name], left[kind][name], after_s)
     return left
 
 
-def _of_slots(curve: Curve, slots: int) -> Curve:
+def _slots_curve(curve: Curve, slots: int) -> Curve:
     """The curve of a node with so many slots, from that of one of them."""
     many = max(1, slots)
     points = tuple((n * many, seconds) for n, seconds in curve.points)
     return replace(curve, points=points, seconds_per_url=curve.seconds_per_url / many)
 
 
-def _after(curve: Curve, count: int, seconds: float) -> Curve:
+def _remaining_curve(curve: Curve, count: int, seconds: float) -> Curve:
     """A node's curve for further URLs, once it has got so many, which take it so long."""
     later = ((n - count, s) for n, s in curve.points if n > count)
     return replace(curve, points=((0.0, seconds), *later), idle_s=0.0)

@@ -37,7 +37,7 @@ class Ring:
         self._at = [at for at, _ in points]
         self._names = [name for _, name in points]
 
-    def after(self, at: int) -> Iterator[str]:
+    def list_followers(self, at: int) -> Iterator[str]:
         """Nodes in the order in which they follow a place, each once."""
         begin = bisect(self._at, at)
         following = chain(range(begin, len(self._names)), range(begin))
@@ -76,7 +76,7 @@ class ConsistentHash(Baseline):
         bucket = crc32(f"{subtask.site}/{subtask.id}".encode()) % _BUCKETS
         key = subtask.site, bucket, subtask.failed_on, subtask.assigned
         if key not in self._owners:
-            nodes = self._ring.after(point(f"{subtask.site}/{bucket}"))
+            nodes = self._ring.list_followers(point(f"{subtask.site}/{bucket}"))
             self._owners[key] = next((name for name in nodes if ready.may_take(group, name)), None)
         return self._owners[key]
 

@@ -45,8 +45,8 @@ class DecisionContext:
         for level in self.ready.levels() if levels is None else levels:
             if not self.ready.free:
                 return
-            for group in self.ready.in_order(level):
-                if self.ready.capacity.left(group.first.hosts) >= 1:
+            for group in self.ready.iter_groups(level):
+                if self.ready.capacity.remaining(group.first.hosts) >= 1:
                     yield group
                 if not self.ready.free:
                     return
@@ -115,7 +115,7 @@ class Baseline(ABC):
         """See `AllocationStrategy`."""
         return None
 
-    def outdated(self, context: DecisionContext, lasts_s: float) -> bool:
+    def is_outdated(self, context: DecisionContext, lasts_s: float) -> bool:
         """True once what the strategy worked out has to be made anew, which the caller then does.
 
         That is so after `lasts_s` seconds, and when a site is new, a node came or went, or a host refuses others.
@@ -127,7 +127,7 @@ class Baseline(ABC):
         return True
 
 
-def stretched(lasts_s: float, ready: ReadyQueue) -> float:
+def stretch(lasts_s: float, ready: ReadyQueue) -> float:
     """How long estimates last, in seconds: `lasts_s`, longer in proportion where there are very many pairs."""
     return lasts_s * max(1.0, len(ready.sites) * len(ready.nodes) / _MANY_PAIRS)
 
@@ -138,7 +138,7 @@ def alike(group: SubtaskGroup) -> tuple[object, ...]:
     return one.site, one.kind, one.hosts, one.failed_on, one.assigned
 
 
-def taken(ready: ReadyQueue, node: str) -> int:
+def count_attempts(ready: ReadyQueue, node: str) -> int:
     """Attempts a node has now, by its free slots."""
     return ready.nodes[node].slots - ready.free.get(node, 0)
 

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from tasks.domain.reasons import Explanation, Reason, because
 from tasks.scheduling import eligibility
-from tasks.scheduling.baselines.dispatch import Baseline, DecisionContext, alike, stretched
+from tasks.scheduling.baselines.dispatch import Baseline, DecisionContext, alike, stretch
 from tasks.scheduling.decision import AllocationSettings, Assignment, join_names
 from tasks.scheduling.ready_queue import ReadyQueue, SubtaskGroup
 
@@ -70,7 +70,7 @@ class Feedback2014(Baseline):
     def assign(self, context: DecisionContext) -> Iterator[Assignment]:
         """See `Baseline`."""
         ready, now_s, random = context.ready, context.now_s, context.rng.random
-        if self.outdated(context, stretched(1.0, ready)):
+        if self.is_outdated(context, stretch(1.0, ready)):
             self._seen.clear()
             self._trials = {pair: at_s for pair, at_s in self._trials.items() if now_s - at_s < _TRIAL_S}
         for group, able in context.choices():

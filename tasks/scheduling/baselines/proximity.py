@@ -58,10 +58,10 @@ class Nearest(Baseline):
 
     def _near(self, ready: ReadyQueue, group: SubtaskGroup) -> list[str]:
         """The nearest nodes that may take a group."""
-        may = (name for name in self._by_delay(ready, group.first.site) if ready.may_take(group, name))
+        may = (name for name in self._rank_delays(ready, group.first.site) if ready.may_take(group, name))
         return list(islice(may, max(1, self._settings.nearest)))
 
-    def _by_delay(self, ready: ReadyQueue, site: str) -> dict[str, float]:
+    def _rank_delays(self, ready: ReadyQueue, site: str) -> dict[str, float]:
         """Delays in milliseconds, nearest first."""
         if self._names != list(ready.nodes):
             self._names = list(ready.nodes)
@@ -73,12 +73,12 @@ class Nearest(Baseline):
         return self._delays[site]
 
     def _format_delay(self, ready: ReadyQueue, site: str, name: str) -> str:
-        delay_ms = self._by_delay(ready, site)[name]
+        delay_ms = self._rank_delays(ready, site)[name]
         return "(?)" if math.isnan(delay_ms) else f"({delay_ms:.3g} ms)"
 
     def _why(self, ready: ReadyQueue, group: SubtaskGroup, name: str) -> Explanation:
         near = self._near(ready, group)
-        delay_ms = self._by_delay(ready, group.first.site)[name]
+        delay_ms = self._rank_delays(ready, group.first.site)[name]
         if math.isnan(delay_ms):
             return because(Reason.DELAY_UNKNOWN)
         if name in near:

@@ -23,7 +23,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tasks.domain.reasons import Explanation, Reason, because
-from tasks.scheduling.baselines.dispatch import Baseline, DecisionContext, Why, alike, stretched, taken
+from tasks.scheduling.baselines.dispatch import Baseline, DecisionContext, Why, alike, count_attempts, stretch
 from tasks.scheduling.decision import REPLAN_S, TYPICAL_PAGES, Assignment
 from tasks.scheduling.posterior import Array, posterior
 from tasks.scheduling.ready_queue import Backlog, ReadyQueue, SubtaskGroup
@@ -38,8 +38,8 @@ class ShortestDelay(Baseline):
     def assign(self, context: DecisionContext) -> Iterator[Assignment]:
         """See `Baseline`."""
         ready = context.ready
-        if ready.free and ready.waiting and self.outdated(context, stretched(0.25 * REPLAN_S, ready)):
-            self._rows = _estimated(context)
+        if ready.free and ready.waiting and self.is_outdated(context, stretch(0.25 * REPLAN_S, ready)):
+            self._rows = _estimate(context)
         names, held = list(ready.nodes), _attempts_held(ready)
         for level in ready.levels():
             counted = Counter[SubtaskGroup]()
@@ -81,7 +81,7 @@ class ShortestDelay(Baseline):
         return self._rows[key]
 
 
-def _estimated(context: DecisionContext) -> dict[object, Array]:
+def _estimate(context: DecisionContext) -> dict[object, Array]:
     """By site, seconds of a subtask on a slot of each node, over the node's slots.
 
     A subtask has the mean targets left of what waits of its site, up to the typical number.
@@ -95,7 +95,7 @@ def _estimated(context: DecisionContext) -> dict[object, Array]:
 
 
 def _attempts_held(ready: ReadyQueue) -> Array:
-    return np.array([float(max(0, taken(ready, name))) for name in ready.nodes])
+    return np.array([float(max(0, count_attempts(ready, name))) for name in ready.nodes])
 
 
 def _why(delays: dict[str, float]) -> Why:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from tasks.domain.reasons import Explanation, Reason, because
-from tasks.scheduling.baselines.dispatch import Baseline, DecisionContext, taken
+from tasks.scheduling.baselines.dispatch import Baseline, DecisionContext, count_attempts
 from tasks.scheduling.decision import AllocationSettings, Assignment
 from tasks.scheduling.ready_queue import ReadyQueue
 
@@ -64,13 +64,13 @@ class LeastLoaded(Baseline):
         """See `Baseline`."""
         ready, random = context.ready, context.rng.random
         for group, able in context.choices():
-            chosen = min(able, key=lambda name: (_share(ready, name), taken(ready, name), random()))
+            chosen = min(able, key=lambda name: (_share(ready, name), count_attempts(ready, name), random()))
             yield context.give(group, chosen, partial(self._why, ready), partial(_share, ready))
 
     @staticmethod
     def _why(ready: ReadyQueue, name: str) -> Explanation:
-        return because(Reason.SLOTS_TAKEN, taken=taken(ready, name), slots=ready.nodes[name].slots)
+        return because(Reason.SLOTS_TAKEN, taken=count_attempts(ready, name), slots=ready.nodes[name].slots)
 
 
 def _share(ready: ReadyQueue, node: str) -> float:
-    return taken(ready, node) / max(1, ready.nodes[node].slots)
+    return count_attempts(ready, node) / max(1, ready.nodes[node].slots)

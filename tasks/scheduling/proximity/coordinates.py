@@ -58,7 +58,7 @@ class Delays:
     delays_ms: Matrix
 
     @staticmethod
-    def of(measured_ms: Mapping[tuple[str, str], float]) -> Delays | None:
+    def estimate(measured_ms: Mapping[tuple[str, str], float]) -> Delays | None:
         """From the measured delays of (site, node); None where there are too few of them.
 
         Raises:
@@ -114,15 +114,15 @@ def embed(rtt_ms: Matrix, seed: int = 0) -> Coordinates:
             "delays of pairs have the shape {shape}: one row per site is right", shape=rtt_ms.shape
         )
     check_positive(rtt_ms)
-    sites, nodes = _measured_enough(rtt_ms)
+    sites, nodes = _select_measured(rtt_ms)
     at_sites = np.full((len(rtt_ms), DIMENSIONS), np.nan)
     at_nodes = np.full((rtt_ms.shape[1], DIMENSIONS), np.nan)
     if len(sites):
-        at_sites[sites], at_nodes[nodes] = _placed(rtt_ms[np.ix_(sites, nodes)], seed)
+        at_sites[sites], at_nodes[nodes] = _place(rtt_ms[np.ix_(sites, nodes)], seed)
     return Coordinates(at_sites, at_nodes)
 
 
-def _measured_enough(rtt_ms: Matrix) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _select_measured(rtt_ms: Matrix) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Sites and nodes that still have three measured pairs once those with fewer are left out."""
     measured = np.isfinite(rtt_ms)
     while True:
@@ -133,23 +133,23 @@ def _measured_enough(rtt_ms: Matrix) -> tuple[NDArray[np.intp], NDArray[np.intp]
         measured = kept
 
 
-def _placed(rtt_ms: Matrix, seed: int) -> tuple[Matrix, Matrix]:
+def _place(rtt_ms: Matrix, seed: int) -> tuple[Matrix, Matrix]:
     """Places (S, d) and (N, d), where every host was measured often enough."""
     chance = np.random.default_rng(seed)
-    to_nodes, to_sites = _Pairs.of(rtt_ms, chance), _Pairs.of(rtt_ms.T, chance)
-    at_nodes = scaled(_ways(rtt_ms), DIMENSIONS)
+    to_nodes, to_sites = _Pairs.draw(rtt_ms, chance), _Pairs.draw(rtt_ms.T, chance)
+    at_nodes = scale_classically(_ways(rtt_ms), DIMENSIONS)
     # Nodes with the same delays to the same sites would stay at one place.
     at_nodes += 1e-3 * at_nodes.std() * chance.standard_normal(at_nodes.shape)
-    at_sites = to_nodes.settled(host_starts(at_nodes, rtt_ms, seed), at_nodes)
+    at_sites = to_nodes.settle(host_starts(at_nodes, rtt_ms, seed), at_nodes)
     for turn in range(1, _ROUNDS):
         starts = at_nodes[None]
         if turn in _ANEW:
             starts = np.concatenate([starts, host_starts(at_sites, rtt_ms.T, seed + turn)])
-        at_nodes = to_sites.settled(starts, at_sites)
+        at_nodes = to_sites.settle(starts, at_sites)
         starts = at_sites[None]
         if turn in _ANEW:
             starts = np.concatenate([starts, host_starts(at_nodes, rtt_ms, seed + turn)])
-        at_sites = to_nodes.settled(starts, at_nodes)
+        at_sites = to_nodes.settle(starts, at_nodes)
     return at_sites, at_nodes
 
 
@@ -161,7 +161,7 @@ class _Pairs:
     rtt_ms: Matrix
 
     @staticmethod
-    def of(rtt_ms: Matrix, chance: Generator) -> _Pairs:
+    def draw(rtt_ms: Matrix, chance: Generator) -> _Pairs:
         """Of delays (H, P): all, or as many as are used, drawn."""
         measured = np.isfinite(rtt_ms)
         most = min(_MOST_PARTNERS, int(measured.sum(1).max()))
@@ -169,9 +169,9 @@ class _Pairs:
         partners = np.argsort(order, axis=1)[:, :most]
         return _Pairs(partners, np.take_along_axis(rtt_ms, partners, 1))
 
-    def settled(self, starts: Matrix, partners: Matrix) -> Matrix:
+    def settle(self, starts: Matrix, partners: Matrix) -> Matrix:
         """Places (H, d) from starts (n, H, d), a few steps on, against the places (P, d) of the others."""
-        return settled(starts, partners[self.partners], self.rtt_ms, _STEPS)
+        return settle(starts, partners[self.partners], self.rtt_ms, _STEPS)
 
 
 def _ways(rtt_ms: Matrix) -> Matrix:
@@ -182,7 +182,7 @@ def _ways(rtt_ms: Matrix) -> Matrix:
     return np.where(np.isfinite(ways), ways, np.nan)
 
 
-def settled(starts: Matrix, against: Matrix, rtt_ms: Matrix, most_steps: int = MOST_STEPS) -> Matrix:
+def settle(starts: Matrix, against: Matrix, rtt_ms: Matrix, most_steps: int = MOST_STEPS) -> Matrix:
     """The best places that hosts come to from several starts, each against places that stay.
 
     Args:
@@ -234,7 +234,7 @@ def host_starts(landmarks: Matrix, rtt_ms: Matrix, seed: int) -> Matrix:
     return starts
 
 
-def scaled(delays: Matrix, dimensions: int) -> Matrix:
+def scale_classically(delays: Matrix, dimensions: int) -> Matrix:
     """Coordinates by classical scaling (Torgerson 1952): (n, n) symmetric delays -> (n, d).
 
     A delay that is NaN counts as the median one; at least one must be there.

@@ -19,7 +19,7 @@ from statistics import fmean, median
 from splitter.errors import InputError
 
 
-def without_noise(values_ms: Sequence[float], width_deviations: float = 0.5) -> float:
+def remove_noise(values_ms: Sequence[float], width_deviations: float = 0.5) -> float:
     """The delay behind repeated measurements.
 
     If more than half of the values are equal there is no spread to take a width from: that value is the answer.

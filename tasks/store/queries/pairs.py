@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Annotated, Any, NamedTuple, TypeVar
 
 from tasks.domain.pair_stats import SUMS, PairStats
-from tasks.domain.reasons import with_sentences
+from tasks.domain.reasons import add_sentences
 from tasks.domain.states import Transition
 from tasks.store.queue.attempts import ATTEMPT_COUNTS, ATTEMPT_SUMS, EVER
 from tasks.store.queue.nodes import list_nodes
@@ -256,7 +256,7 @@ class Decision:
 
     subtask_id: int
     at: datetime
-    detail: Annotated[Mapping[str, Any], with_sentences]
+    detail: Annotated[Mapping[str, Any], add_sentences]
 
 
 def get_last_decision(tx: Transaction, site: str, node: str) -> Decision | None:

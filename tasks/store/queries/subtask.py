@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from sqlalchemy import JSON, Table
 
-from tasks.domain.reasons import with_sentences
+from tasks.domain.reasons import add_sentences
 from tasks.store.sql.tables import UtcDateTime, subtasks
 from tasks.store.sql.transaction import Transaction
 
@@ -110,7 +110,7 @@ class EventRow:
     attempt_id: int | None
     node: str | None
     reason: str | None
-    detail: Annotated[Mapping[str, Any] | None, with_sentences]
+    detail: Annotated[Mapping[str, Any] | None, add_sentences]
     sets: Mapping[str, Any] | None
 
 

@@ -268,9 +268,9 @@ _LOCK_PAIRS = f"""
 
 def _sums(row: Any, now: datetime, results: Sequence[AttemptResult]) -> dict[str, Any]:
     """Return the row of a pair with these attempts added."""
-    plain = PairStats.of(getattr(row, name) for name in SUMS)
-    faded = PairStats.of(getattr(row, name) for name in _FADED)
-    faded = faded.faded((now - row.faded_at).total_seconds())
+    plain = PairStats.unpack(getattr(row, name) for name in SUMS)
+    faded = PairStats.unpack(getattr(row, name) for name in _FADED)
+    faded = faded.fade((now - row.faded_at).total_seconds())
     distance = RoundTrip(row.rtt_ms or 0.0, row.rtt_n)
     for one in results:
         plain, faded = plain.with_attempt(one), faded.with_attempt(one, MEMORY)

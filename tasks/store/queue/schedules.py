@@ -99,13 +99,13 @@ _FIND = f"{_SCHEDULES} WHERE id = :number OR product_id = (SELECT id FROM produc
 
 def add(tx: Transaction, kind: ScheduleKind, rule: Recurrence, options: Mapping[str, Any]) -> Schedule:
     """Add a schedule of a report or an export, or of all products."""
-    values = {**_columns(rule), "next_at": rule.after(tx.now), "what": kind, "options": options}
+    values = {**_columns(rule), "next_at": rule.next_time(tx.now), "what": kind, "options": options}
     return find(tx, str(tx.value(_ADD, product_id=None, **values)))
 
 
 def change(tx: Transaction, schedule: Schedule, rule: Recurrence) -> None:
     """Give a schedule another rule, which counts from now on; a paused one stays paused."""
-    tx.later(_CHANGE, id=schedule.id, next_at=rule.after(tx.now), **_columns(rule))
+    tx.later(_CHANGE, id=schedule.id, next_at=rule.next_time(tx.now), **_columns(rule))
 
 
 def recrawl(tx: Transaction, product_id: int, rule: Recurrence | None, next_at: datetime) -> None:
@@ -233,7 +233,7 @@ def end_run(tx: Transaction, claimed: Schedule, problem: str = "") -> None:
     """
     tries = claimed.tries + 1
     again = bool(problem) and tries < MOST_TRIES
-    next_at = tx.now + _FIRST_DELAY * 4 ** (tries - 1) if again else claimed.rule.after(tx.now)
+    next_at = tx.now + _FIRST_DELAY * 4 ** (tries - 1) if again else claimed.rule.next_time(tx.now)
     was = {"id": claimed.id, "taken_until": claimed.taken_until, "taken_at": claimed.next_at}
     now = {"next_at": next_at, "tries": tries if again else 0, "problem": problem[:_PROBLEM] or None}
     tx.later(_END_RUN, again=again, **was, **now)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.scheduling.balance.curves import CurveError, Curves, evaluated, even, linear, piecewise
+from tasks.scheduling.balance.curves import CurveError, Curves, evaluate, even, linear, piecewise
 from tasks.scheduling.balance.exact import exact
 
 # Few values, so that ties and plateaus are common.
@@ -34,15 +34,15 @@ def test_no_split_ends_earlier(curves, total):
     found = exact(curves, total)
     assert found.sum() == total
     assert (found >= 0).all()
-    best = min(evaluated(curves, split).makespan_s for split in every_split(len(curves), total))
-    assert evaluated(curves, found).makespan_s == best
+    best = min(evaluate(curves, split).makespan_s for split in every_split(len(curves), total))
+    assert evaluate(curves, found).makespan_s == best
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 4)), min_size=1, max_size=4), st.integers(0, 10))
 def test_of_equally_early_splits_with_one_step_given_up_the_variance_is_least(numbers, total):
     """Strictly rising curves: nodes below the makespan are full, and those at it give up one URL at most."""
     curves = Curves([linear(float(setup), float(slope)) for setup, slope in numbers])
-    found = evaluated(curves, exact(curves, total))
+    found = evaluate(curves, exact(curves, total))
     full = [
         max(n for n in range(total + 1) if n == 0 or setup + n * slope <= found.makespan_s)
         for setup, slope in numbers
@@ -52,7 +52,7 @@ def test_of_equally_early_splits_with_one_step_given_up_the_variance_is_least(nu
         for n, (setup, slope) in zip(full, numbers, strict=True)
     ]
     allowed = [
-        evaluated(curves, np.array(split))
+        evaluate(curves, np.array(split))
         for split in itertools.product(
             *((n - 1, n) if gives else (n,) for n, gives in zip(full, at_it, strict=True))
         )
@@ -63,7 +63,7 @@ def test_of_equally_early_splits_with_one_step_given_up_the_variance_is_least(nu
 
 def test_less_variance_can_end_later():
     curves = Curves([piecewise([(1, 4), (2, 4)]), piecewise([(1, 5), (2, 9)])])
-    fair, early = evaluated(curves, np.array([1, 1])), evaluated(curves, exact(curves, 2))
+    fair, early = evaluate(curves, np.array([1, 1])), evaluate(curves, exact(curves, 2))
     assert (fair.variance, fair.makespan_s) == (0.25, 5)
     assert (early.variance, early.makespan_s) == (4, 4)
 

@@ -70,7 +70,7 @@ def test_learned_curves_never_fall_whatever_the_node(node):
 
 
 def test_what_is_stored_of_a_network_is_the_network():
-    again = Trained.of_json(json.loads(json.dumps(trained().as_json())))
+    again = Trained.read_json(json.loads(json.dumps(trained().as_json())))
     node = NodeParameters(2, 2.4, 1.5, 10, None)
     assert again.curve(node) == trained().curve(node)
     assert again.as_json() == trained().as_json()
@@ -94,14 +94,14 @@ def test_the_weights():
     start = drawn(np.random.default_rng(0), 0.3)
     assert HIDDEN == 13
     assert start.flat().size == WEIGHTS == 105
-    assert start.of_flat(start.flat()).flat().tolist() == start.flat().tolist()
+    assert start.unflatten(start.flat()).flat().tolist() == start.flat().tolist()
 
 
 @given(st.lists(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=2), min_size=1, max_size=9))
 def test_scaling_is_to_0_and_1_and_back(rows):
     values = np.array(rows)
-    scaling = Scaling.of(values)
-    scaled = scaling.scaled(values)
+    scaling = Scaling.fit(values)
+    scaled = scaling.scale(values)
     assert (scaled >= 0).all()
     assert (scaled <= 1 + 1e-12).all()
     assert scaling.back(scaled) == pytest.approx(values, rel=1e-9, abs=1e-6)

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.scheduling.balance.curves import Curves, evaluated, even, linear
+from tasks.scheduling.balance.curves import Curves, evaluate, even, linear
 from tasks.scheduling.balance.exact import exact
-from tasks.scheduling.balance.swarm import fitness, repaired, swarm
+from tasks.scheduling.balance.swarm import fitness, repair, swarm
 
 SCENARIO = Path(__file__).parents[3].parent / "shared" / "scenarios" / "paper2019-nodes.json"
 
@@ -39,14 +39,12 @@ def test_what_it_hands_back_is_an_allocation(seed, iterations, total):
     assert found.feasible == (sum(found.published) == total and min(found.published) >= 0)
     if found.feasible:
         assert tuple(found.allocation) == found.published
-    assert (
-        evaluated(curves, found.allocation).makespan_s >= evaluated(curves, exact(curves, total)).makespan_s
-    )
+    assert evaluate(curves, found.allocation).makespan_s >= evaluate(curves, exact(curves, total)).makespan_s
 
 
 @given(st.lists(st.integers(-50, 500), min_size=1, max_size=20), st.integers(0, 10**12))
 def test_repaired_is_an_allocation(places, total):
-    whole = repaired(np.array(places), total)
+    whole = repair(np.array(places), total)
     assert whole.sum() == total
     assert (whole >= 0).all()
 
@@ -55,12 +53,12 @@ def test_repaired_is_an_allocation(places, total):
 def test_the_published_experiment():
     nodes = json.loads(SCENARIO.read_text("utf-8"))
     curves = Curves([linear(node["setup_s"], node["seconds_per_url"]) for node in nodes])
-    printed = evaluated(curves, np.array([164, 70, 120, 36, 110]))
+    printed = evaluate(curves, np.array([164, 70, 120, 36, 110]))
     assert printed.makespan_s == pytest.approx(134, abs=0.1)
-    assert evaluated(curves, even(5, 500)).makespan_s / printed.makespan_s == pytest.approx(1.74, abs=0.005)
+    assert evaluate(curves, even(5, 500)).makespan_s / printed.makespan_s == pytest.approx(1.74, abs=0.005)
     assert tuple(exact(curves, 500)) == printed.allocation
     ends = [
-        evaluated(curves, swarm(curves, 500, np.random.default_rng(seed)).allocation).makespan_s
+        evaluate(curves, swarm(curves, 500, np.random.default_rng(seed)).allocation).makespan_s
         for seed in range(5)
     ]
     assert printed.makespan_s <= np.median(ends) < 1.05 * printed.makespan_s

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from splitter.errors import InputError
 from tasks.domain.pair_stats import RESPONSES, RoundTrip
-from tasks.scheduling.proximity.response_times import without_noise
+from tasks.scheduling.proximity.response_times import remove_noise
 
 DELAYS = st.lists(st.floats(0.01, 1e5), min_size=1, max_size=30)
 
@@ -18,31 +18,31 @@ DELAYS = st.lists(st.floats(0.01, 1e5), min_size=1, max_size=30)
 def test_mean_of_the_three_fullest_buckets():
     # Median 102, median deviation 1.5, width 0.75: the quotients are 133, 134, 134, 136, 136, 139 and 533.
     values = [100.0, 100.5, 101.0, 102.0, 102.5, 104.5, 400.0]
-    assert without_noise(values) == pytest.approx(fmean([100.5, 101.0, 102.0, 102.5, 100.0]))
+    assert remove_noise(values) == pytest.approx(fmean([100.5, 101.0, 102.0, 102.5, 100.0]))
 
 
 def test_of_equally_full_buckets_the_smaller_delays_count():
-    assert without_noise([10.0, 20.0, 30.0, 40.0, 500.0]) == pytest.approx(20.0)
+    assert remove_noise([10.0, 20.0, 30.0, 40.0, 500.0]) == pytest.approx(20.0)
 
 
 @pytest.mark.parametrize(
     ("values", "expected"), [([7.0], 7.0), ([5.0, 5.0, 5.0, 90.0], 5.0), ([4.0, 6.0], 5.0)]
 )
 def test_without_a_spread_the_common_value_is_the_answer(values, expected):
-    assert without_noise(values) == pytest.approx(expected)
+    assert remove_noise(values) == pytest.approx(expected)
 
 
 @given(DELAYS)
 def test_answer_is_within_the_values_whatever_their_order(values):
-    told = without_noise(values)
+    told = remove_noise(values)
     assert min(values) <= told <= max(values)
-    assert without_noise(values[::-1]) == told
+    assert remove_noise(values[::-1]) == told
 
 
 @given(st.lists(st.floats(99.0, 101.0), min_size=7, max_size=7, unique=True), st.floats(1e3, 1e6))
 def test_an_outlier_among_distinct_values_does_not_pull(values, outlier):
     # Four buckets or more hold the seven; a lone far one never is among the fullest three, being the last of equals.
-    told = without_noise([*values, outlier])
+    told = remove_noise([*values, outlier])
     assert told <= 101.0 or _buckets_of([*values, outlier]) <= 3
 
 
@@ -57,7 +57,7 @@ def _buckets_of(values: list[float]) -> int:
 @pytest.mark.parametrize("values", [[], [0.0], [-1.0, 2.0], [float("nan")], [float("inf")]])
 def test_what_is_no_delay_is_refused(values):
     with pytest.raises(InputError, match=r"delay"):
-        without_noise(values)
+        remove_noise(values)
 
 
 TRIPS = st.builds(RoundTrip, st.floats(0.1, 1e5), st.integers(1, 50))
