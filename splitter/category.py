@@ -1,6 +1,6 @@
 """The category of a product, guessed from the words of its name.
 
-``data/categories.txt`` lists words by category and by what they say of a name (`Says`). The longest word at a place
+``data/categories.txt`` lists words by category and by their meaning in a name (`Says`). The longest word at a place
 counts (王者荣耀 is a game, 荣耀 a maker of phones), wherever blanks stand. The kind of goods that a name mentions last
 decides; if it mentions none, the product line, then the brand.
 """
@@ -76,7 +76,7 @@ def _category_of(text: str) -> Category | None:
 def _entries_in(text: str) -> Iterator[_Entry]:
     """Yield the entries of a text's words in order, the longest at each place.
 
-    A last character that follows a word of the table tells the kind of goods, too: 咖啡 and 杯.
+    A last character that follows a word of the table also tells the kind of goods: 咖啡 and 杯.
     """
     table = _table()
     end = 0

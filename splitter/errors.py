@@ -104,7 +104,7 @@ class ReviewloopError(Message, Exception):
 
     @property
     def message(self) -> Message:
-        """What it says, to be kept without the frames of the error."""
+        """The error's message, to be kept without the frames of the error."""
         return Message(self.template, **self.parameters)
 
 

@@ -23,7 +23,7 @@ _CHINESE = re.compile("[\u4e00-\u9fff]+")
 _OWN = (Role.BRAND, Role.SERIES, Role.NOISE, Role.PLATFORM, Role.PLACE, Role.TRAIT)
 _LONGEST = 6  # characters of a joined word
 LONGEST_NAME = 8
-"""Maximum number of words and marks of a name; more are a shop's title, in which 大 and 新 are mere praise."""
+"""Maximum number of words and marks of a name. More are a shop's title, where 大 and 新 are mere praise."""
 
 _RANKS = {False: "系代级号", True: "系代"}  # behind a number or a letter, of a name and of a shop's title
 _RANKED = re.compile(r"\d+|[A-Za-z]")
@@ -72,8 +72,8 @@ def _is_model(before: Sequence[str], word: str) -> bool:
 def join_names(words: Sequence[str]) -> list[str]:
     """Return the words of a name, those that are one name behind its brand as one: 喜茶 and 多肉葡萄, 一加 15.
 
-    Two words that nobody knows stay together unless both are goods, if nothing else follows them. So do a brand and a
-    bare number, which says nothing alone.
+    Two unknown words stay together unless both are goods, if nothing else follows them. So do a brand and a
+    bare number, which means nothing alone.
     """
     found: list[str] = []
     for place, word in enumerate(words):

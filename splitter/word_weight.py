@@ -3,7 +3,7 @@
 A word's weight follows from its role in our dictionary or, outside of it, from its look (letters, digits, length).
 One table (`_WEIGHTS`) holds the three answers side by side. If they disagree, the figures of ``docs/keywords.md``
 and of `reviewloop bench relevance` decided: a line outranks its brand on a page, which often omits the brand,
-and yields to it in a query, in which the line alone finds other things of that name.
+and yields to it in a query, because the line alone finds other things of that name.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ class MatchWeights:
     Attributes:
         weights: of each word.
         identifying: the page must hold at least one of these words.
-        naming: words in which it differs from its maker's other products, so that the page must hold them: its
+        naming: words that distinguish it from its maker's other products, so that the page must hold them: its
             variety; if there is none, the product word, or half of the other words.
         least_named: how many of those.
         brands: of a set without variety: they must stand near another word of it.
@@ -280,7 +280,7 @@ def last_variety(words: tuple[str, ...]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def distinguishing_words(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the words in which a product differs from its maker's near ones: its varieties, and words that
+    """Return the words that distinguish a product from its maker's near ones: its varieties, and words that
     are in no dictionary; none if it has no variety."""
     found = varieties(words)
     return tuple(word for word in words if word in found or roles().get(word) is None) if found else ()

@@ -51,7 +51,7 @@ class ResultRules(Entry):
         found: regular expression over the page's text (up to the first hit, then all of it) whose group 1 is the
             number of hits the search reports (commas are dropped); of JSON, the path of that number; empty if the
             engine reports none.
-        empty: regular expressions over the page's text, of which one matches an answer without hits
+        empty: regular expressions over the page's text. One of them matches an answer without hits
             (a proven empty answer); of JSON, also conditions.
         blocked: regular expressions over the page's text or final address that mean captcha, login wall or
             refusal although the status may be 200; of JSON, also conditions.

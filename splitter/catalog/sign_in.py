@@ -97,7 +97,7 @@ class SignInRules(Entry):
     Attributes:
         form: with name and password, by a page's form.
         oauth2: for a bearer token.
-        cookies: for the cookies of a browser in which a person signed in.
+        cookies: for the cookies of a browser that a person signed in with.
         hosts: host names that get the cookies or the token, each exactly as written. Cookies are also bound
             to their own domain, path and scheme.
         renew_before_s: how long before its end a sign-in is renewed.

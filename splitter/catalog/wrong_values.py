@@ -1,4 +1,4 @@
-"""Messages of ours for what pydantic finds wrong with a value."""
+"""Our own messages for the errors that pydantic finds in a value."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _MESSAGES: Mapping[str, Message] = {
     "too_short": Message("must have {min_length} entries or more"),
     "tuple_type": _LIST,
 }
-"""What a value of the right type would be, by pydantic's type of the error."""
+"""Description of a right value, by pydantic's type of the error."""
 
 
 def explain_wrong_value(detail: ErrorDetails) -> Message:

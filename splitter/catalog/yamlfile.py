@@ -113,7 +113,7 @@ def read_text(path: Path, advice: Message) -> str:
     """Return the text of a file.
 
     Args:
-        advice: says which file to give if this one can't be read.
+        advice: names the file to give if this one can't be read.
 
     Raises:
         CatalogError: the file can't be read, or is not UTF-8.

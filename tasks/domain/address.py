@@ -17,7 +17,7 @@ from tasks.domain.failures import ErrorClass, FetchError
 
 MAX_URL_CHARS = 8000
 _MAX_NAME_CHARS = 253
-"""Of a host name (RFC 1035, 2.3.4), in letters of any script too: one of thousands takes half a second to map."""
+"""Maximum length of a host name (RFC 1035, 2.3.4) in any script: mapping thousands of letters takes half a second."""
 
 # Scheme, host of at most eight short labels with at most a port, then printable ASCII: nothing to repair.
 _PLAIN = re.compile(
@@ -37,7 +37,7 @@ _TRAIL_BYTES = "@[\\]^_`{|}~"
 
 
 def sendable(url: str, encoding: str = "utf-8") -> str:
-    """The address in the form it is sent in; what is sendable already keeps its bytes, less its fragment.
+    """Return the address in the form it is sent in. A sendable address keeps its bytes, less its fragment.
 
     Repairs what browsers repair: blanks around it, line breaks within, backslashes for slashes, letters
     outside ASCII (punycode in the host, percent-encoded UTF-8 in the path, in the query the page's encoding).
@@ -46,7 +46,7 @@ def sendable(url: str, encoding: str = "utf-8") -> str:
         encoding: Python's name of the encoding of the page that the address stands in.
 
     Raises:
-        FetchError: SCHEME_REFUSED for what is neither http nor https; ADDRESS_REFUSED for what has no usable
+        FetchError: SCHEME_REFUSED unless it is http or https; ADDRESS_REFUSED if it has no usable
             host, carries a user name or password, or is longer than ``MAX_URL_CHARS``.
     """
     url = url.strip(_EDGES).partition("#")[0]
@@ -136,7 +136,7 @@ def _quote_match(match: re.Match[str]) -> str:
 
 
 def _quote_run(run: re.Match[str], encoding: str) -> str:
-    """Return a run of a query in an encoding; what the encoding lacks becomes a quoted ``&#NNNN;`` (URL, 1.3)."""
+    """Return a run of a query in an encoding. Characters it lacks become a quoted ``&#NNNN;`` (URL, 1.3)."""
     encoding = _WRITTEN_AS.get(encoding, encoding)
     if encoding.startswith("utf"):
         return _quote_match(run)

@@ -1,4 +1,4 @@
-"""Exponential back-off: how long to wait after so many failures in a row."""
+"""Exponential back-off: how long to wait after a number of failures in a row."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Breakers of (host, node address): how long a host rests for an address that it refused, or did not answer.
 
 A breaker (Nygard, Release It!, 2007) is closed until the host refuses the address or does not answer it. It is then
-open for a rest, in which nothing is sent, and half-open after it: one attempt probes the host. A page closes it,
+open for a rest, when nothing is sent, and half-open after it: one attempt probes the host. A page closes it,
 another refusal opens it again, for longer. Refusals in a row are counted in the store, so that all of it outlives a
 restart.
 """
@@ -31,11 +31,11 @@ JITTER = 0.1
 """A rest is prolonged by up to this share, so that nodes don't come back at the same moment."""
 
 LONGEST_ASKED_S = 24 * 3600.0
-"""The most that a Retry-After is believed; nobody means more."""
+"""Maximum wait accepted from a Retry-After, in seconds; more is taken for a mistake."""
 
 
 class BreakerState(StrEnum):
-    """The state of a breaker that is not closed; beside each, what may be sent to the host from the address."""
+    """The state of a breaker that is not closed. Comments list what may be sent to the host from the address."""
 
     OPEN = "open"  # nothing
     HALF_OPEN = "half_open"  # one attempt at a time
@@ -85,7 +85,7 @@ def rest_s(cause: ErrorClass, times: int, retry_after_s: float | None, rng: Rand
     Args:
         cause: class of an error that has a `first_rest_s`.
         times: refusals in a row, this one included.
-        retry_after_s: what the host asked for; the rest is never shorter.
+        retry_after_s: seconds that the host asked to wait; the rest is never shorter.
         rng: for the jitter.
 
     Raises:

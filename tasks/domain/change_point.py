@@ -1,4 +1,4 @@
-"""Whether the rates of a (site, node) have just changed: how much of what was seen before an attempt still counts.
+"""Detection of a change of the rates of a (site, node): the weight that earlier data keep after an attempt.
 
 Bayesian change-point detection (Adams and MacKay, Bayesian online changepoint detection, 2007), with one step of
 memory. Before an attempt the rates of its pair have changed with the chance `CHANGES`. By Bayes' rule they have not
@@ -28,17 +28,17 @@ CHANGES = 0.01
 """Chance that a pair has changed between one attempt and the next."""
 
 ALIKE = 0.1
-"""Correlation of pages of one attempt, from 0 (independent) to 1 (an attempt says as much as one page)."""
+"""Correlation of pages of one attempt, from 0 (independent) to 1 (an attempt is as much evidence as one page)."""
 
 _STORED, _MISSED, _PAGES = 0.8, 0.4, 1.0
 """The weak prior, in pages: stored and missed ones; those that took as long as the pair's do."""
 
 _LONG = 50.0
-"""Of a logarithm of a ratio: more makes no difference."""
+"""Bound of the logarithm of a ratio: more makes no difference."""
 
 
 def design_effect(pages: float) -> float:
-    """How many pages of an attempt of so many count as one independent page (Kish, cluster samples, 1965)."""
+    """Return how many of an attempt's `pages` count as one independent page (Kish, cluster samples, 1965)."""
     return 1.0 + (max(1.0, pages) - 1.0) * ALIKE
 
 

@@ -17,7 +17,7 @@ from splitter.errors import InputError, ReviewloopError
 
 
 class TaskError(ReviewloopError):
-    """Root of what the loop raises."""
+    """Root of the errors that the loop raises."""
 
 
 class IllegalTransition(TaskError):

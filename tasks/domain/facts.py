@@ -16,7 +16,7 @@ class NodeFacts:
     Attributes:
         kinds: "meta", "microblog".
         free: attempts it can be given now (free slots and room in its buffer).
-        slots: attempts it runs at once; 0: nobody should wait for it.
+        slots: attempts it runs at once; 0: no subtask should wait for it.
         lacks: sites that it can't crawl: its catalog does not have them as the scheduler's has them, or it has no
             browser for their pages.
     """
@@ -40,8 +40,8 @@ class HostFacts:
         address_limit: attempts that use up what one address may ask; None: no such limit.
         held: attempts there now, by node.
         probing: names of nodes whose rest there is over without a page since: one attempt at a time.
-        waits_s: by node, seconds until its address is granted a permit, where that is too long to wait.
-        shares: by node, the share of its limit that its address is granted, where that is below 1.
+        waits_s: by node, seconds until its address is granted a permit, if that is too long to wait.
+        shares: by node, the share of its limit that its address is granted, if that is below 1.
         pages_per_s: pages a second that may be asked for at its rate, by all addresses; inf: no limit.
         address_pages_per_s: the same from one address.
     """

@@ -21,7 +21,7 @@ class ErrorClass(StrEnum):
 
     NOT_FOUND = "not_found"  # the target is gone
     SERVER_ERROR = "server_error"  # any status of 500 or more
-    RATE_LIMITED = "rate_limited"  # 429, or a page that says so
+    RATE_LIMITED = "rate_limited"  # 429, or a page that reports it
     FORBIDDEN = "forbidden"  # a refusal for no cause that is known
     CAPTCHA = "captcha"  # a captcha page, whatever its status
     LOGIN_WALL = "login_wall"  # a page that asks to sign in, whatever its status
@@ -49,7 +49,7 @@ class FailureReason(StrEnum):
 
     NOT_STARTED = "not_started"  # the lease ran out before the node began
     SILENT = "silent"  # begun, then no progress until the lease ran out
-    HOST_UNREACHABLE = "host_unreachable"  # nobody answers there
+    HOST_UNREACHABLE = "host_unreachable"  # no answer from the host
     BLOCKED = "blocked"  # captcha, 403, 429, login wall: the host refuses this node address
     NOTHING_STORED = "nothing_stored"  # the host answers, but every page tried was broken
     RESULT_PAGE_BROKEN = "result_page_broken"  # no result page could be read: 5xx, timeouts, cut off
@@ -225,10 +225,10 @@ class FetchError(Message, Exception):
 
     Attributes:
         error: its class.
-        problem: what came instead.
+        problem: the content that came instead.
         detail: the same in English, in one line.
         retry_after_s: seconds that the host asked to wait, if it did.
-        response: the answer, where there was a whole one (for `failed show`).
+        response: the answer, if it came whole (for `failed show`).
     """
 
     def __init__(
@@ -248,5 +248,5 @@ class FetchError(Message, Exception):
 
     @property
     def message(self) -> Message:
-        """What it says, to be kept without the frames of the error."""
+        """The error's message, to be kept without the frames of the error."""
         return Message(self.template, **self.parameters)

@@ -1,7 +1,7 @@
 """Judges every address that a person gives: database, Redis, proxy, mail server, webhook, search engine, page, lab.
 
-Most of these addresses hold a password. So an error names the part that is wrong and a right form, and repeats nothing
-of what was given.
+Most of these addresses hold a password. So an error names the part that is wrong and a right form, and repeats no
+part of the address.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def read_address(kind: AddressKind, text: str) -> GivenAddress:
     """Read an address.
 
     Raises:
-        InputError: it is none of this kind. The message says which part is wrong and what would be right. It repeats
+        InputError: it is not of this kind. The message names the wrong part and a right form. It repeats
             nothing of the address.
     """
     try:

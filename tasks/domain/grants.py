@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 LONGEST_QUEUE_S = 5.0
-"""A node is given nothing at a host that grants it no permit within so many seconds, or whose permits are
+"""Seconds. A node is given nothing at a host that grants it no permit within this time, or whose permits are
 reserved so far ahead: it could only wait."""
 
 
@@ -30,7 +30,7 @@ class HostGrants:
 
     Attributes:
         share: of its limit for all addresses, in (0, 1].
-        next_s: how far ahead its permits are reserved, in seconds; 0: nobody waits for one.
+        next_s: how far ahead its permits are reserved, in seconds; 0: no request waits for one.
         addresses: by node address; one that is missing has its full share now.
         answers_well: it answers some address well, and lately: faults of another one are not the host's.
     """
@@ -48,4 +48,4 @@ class HostGrants:
 _FULL = AddressGrants()
 
 Grants = Mapping[str, HostGrants]
-"""By host; one that is missing grants its limits."""
+"""Grants by host. A host that is missing grants its limits."""

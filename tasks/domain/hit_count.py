@@ -148,7 +148,7 @@ class Partition(NewPartition):
 
 @dataclass(frozen=True, slots=True)
 class HitCount:
-    """A number of hits and where it comes from; None: unknown. `CAPPED` means "at least"."""
+    """A number of hits and where it comes from. None: unknown; `CAPPED`: at least this many."""
 
     found: int | None = None
     provenance: Provenance = Provenance.UNKNOWN
@@ -186,8 +186,8 @@ def task_hit_count(partitions: Sequence[Partition], different: int) -> HitCount:
         different: its different hits; of meaning where `all_counted`.
 
     Returns:
-        The different hits where all were listed. Else the sum over the partitions, a split one by the sum of its
-        spans once all of these are known (by its own number until then); capped where one of them is, else reported.
+        The different hits if all were listed. Else the sum over the partitions, a split one by the sum of its
+        spans once all of these are known (by its own number until then); capped if one of them is, else reported.
     """
     if all_counted(partitions):
         return HitCount(different, Provenance.COUNTED)

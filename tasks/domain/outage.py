@@ -8,13 +8,13 @@ from collections.abc import Callable
 from threading import Lock
 
 _SETTLE_S = 30.0
-"""Seconds after an outage in which a process may still find connections that broke during it."""
+"""Seconds after an outage. Until then a process may still find connections that broke during it."""
 
 
 class Outage:
     """Whether something is away that this process needs: a server, or a lock. For several threads.
 
-    Everything that asks for it reports here, and nothing else logs that it is away. Without it, each of a process's
+    Everything that asks for it reports here, and no other part logs that it is away. Without it, each of a process's
     connections logs the same outage again and again.
 
     Args:

@@ -11,8 +11,8 @@ from itertools import count
 class PageFloor:
     """The fewest pages an attempt has to make of its requests.
 
-    The belief about a (site, node) is a Beta(a, b) over the chance that a request gives a page. After so many tries
-    with so many pages its mean is (a + pages) / (a + b + tries). The attempt ends once that is below `least_share`:
+    The belief about a (site, node) is a Beta(a, b) over the chance that a request gives a page. After a number of tries
+    with some pages its mean is (a + pages) / (a + b + tries). The attempt ends once that is below `least_share`:
 
         pages < least_share * tries - slack        with slack = a - least_share * (a + b)
 
@@ -20,7 +20,7 @@ class PageFloor:
 
     Attributes:
         least_share: pages of a request, 0 to 1; 0: the attempt does not end early.
-        slack: pages by which it may stay behind.
+        slack: pages that it may stay behind.
     """
 
     least_share: float = 0.0

@@ -54,7 +54,7 @@ def canonical(url: str) -> str:
     rest is kept, as it may matter to the site.
 
     Raises:
-        FetchError: for what is no address that could be asked (see `tasks.domain.address.sendable`).
+        FetchError: it is no address that could be asked (see `tasks.domain.address.sendable`).
     """
     if _strip_scheme(url):
         return url
@@ -79,7 +79,7 @@ def _strip_scheme(url: str) -> str:
 
 def _parts(url: str) -> tuple[str, str]:
     match = _SPLIT.fullmatch(sendable(url))
-    if match is None:  # sendable() lets nothing else through
+    if match is None:  # sendable() excludes this
         raise AssertionError(url)
     scheme, authority, path, query = match.groups()
     path = _normal_percent(path)

@@ -22,7 +22,7 @@ class Response:
         body: decompressed.
         elapsed_s: from sending to the last byte.
         first_byte_s: response time of the last request: from when it was sent, over a connection that stood, to the
-            first byte of the answer; 0 where that is not known.
+                first byte of the answer; 0 if that is not known.
     """
 
     url: str
@@ -38,8 +38,8 @@ class Hit:
     """One entry of a result page: an absolute address, its title and abstract.
 
     Attributes:
-        time: when it was published, aware; None where the result page gives no date, or none that can be read.
-        post: the whole post it is, where the engine's result pages hold posts.
+        time: when it was published, aware; None if the result page gives no date, or none that can be read.
+        post: the whole post, if the engine's result pages hold posts.
     """
 
     url: str
@@ -54,9 +54,9 @@ class ResultPage:
     """A result page as read. No hits and not `empty` never reaches here: that is a FetchError(BAD_RULE).
 
     Attributes:
-        found: number of hits the search reports; None where it reports none.
+        found: number of hits the search reports; None if it reports none.
         hits: in their order, absolute addresses, without repeats.
-        empty: the engine says it has nothing (a proven empty answer).
+        empty: the engine reports that it has no hits (a proven empty answer).
         more: there is a next page.
     """
 
@@ -71,7 +71,7 @@ class ListPage:
     """A page that lists others (a sitemap, a category), as read.
 
     Attributes:
-        hits: what it lists, whatever that is about.
+        hits: its entries, whatever they are about.
         further: addresses of lists that it names, newest first.
         more: there is a next page of it.
     """
@@ -85,10 +85,10 @@ class Review(NamedTuple):
     """One review as read from a page. A tuple: pages bring tens of them, and it is made in a third of the time.
 
     Attributes:
-        key: the record's id on its page, or ``#n`` (its place, from 0) where it has none.
+        key: the record's id on its page, or ``#n`` (its place, from 0) if it has none.
         date_text: the date as written.
-        date: aware, where it could be read (sites of the catalog are read as UTC+8).
-        rating: as written, as a number, where there is one.
+        date: aware, if it could be read (sites of the catalog are read as UTC+8).
+        rating: as written, as a number, if there is one.
         variant: which one of the product it is of, as written: an app's version, a car's model, a colour; empty where
             it does not say.
         voice: whose it is, as a model judged it; None: not judged.
@@ -112,9 +112,9 @@ class PageRead:
     """A page as read: title and reviews (none is possible: a page without a review).
 
     Attributes:
-        next_url: where its review list goes on: a sendable address on the same host; empty where it ends here.
+        next_url: where its review list goes on: a sendable address on the same host; empty if it ends here.
         no_review: why a page without a review has none ("list": a list of other pages; "goods": a shop's
-            page of one product); empty where it has some.
+                page of one product); empty if it has some.
         confidence: how surely the reviews are those of the page, or it has none: 0 to 1; 1 by rules.
     """
 

@@ -56,7 +56,7 @@ class PairStats:
 
     @classmethod
     def unpack(cls, sums: Iterable[float]) -> PairStats:
-        """From numbers in the order of `SUMS`."""
+        """Return the statistics with these numbers, in the order of `SUMS`."""
         return cls(**dict(zip(SUMS, sums, strict=True)))
 
     def values(self) -> tuple[float, ...]:
@@ -85,7 +85,7 @@ class PairStats:
 
         Args:
             attempt: one that `counts`; any other leaves the sums as they are.
-            memory: every earlier attempt counts 1 - 1 / memory as much as before, and less where this one shows that
+            memory: every earlier attempt counts 1 - 1 / memory as much as before, and less if this one shows that
                 the pair has changed (`tasks.domain.change_point`). Of a pair that is crawled all the time, what
                 counts is then its last `memory` attempts or so. Infinite: nothing is forgotten.
         """
@@ -107,12 +107,12 @@ class PairStats:
 
     @property
     def completion(self) -> float | None:
-        """Completion rate: collected / offered, in [0, 1]; None where nothing was offered."""
+        """Completion rate: collected / offered, in [0, 1]; None if nothing was offered."""
         return min(1.0, self.collected / self.offered) if self.offered > 0 else None
 
     @property
     def efficiency_s(self) -> float | None:
-        """Efficiency: active seconds per collected page, lower is better; None where nothing was collected."""
+        """Efficiency: active seconds per collected page, lower is better; None if nothing was collected."""
         return self.active_s / self.collected if self.collected > 0 else None
 
 
@@ -128,7 +128,7 @@ class AttemptOutcome(StrEnum):
     SUCCEEDED = "succeeded"
     FAILED = "failed"  # with a typed reason
     SILENT = "silent"  # taken back: never started, or no progress until the lease ran out
-    RELEASED = "released"  # given back by a drained or overfull node: nobody's fault
+    RELEASED = "released"  # given back by a drained or overfull node: no fault of node or host
     CANCELLED = "cancelled"  # by a person
 
     @property
@@ -166,7 +166,7 @@ class AttemptResult:
 
     @property
     def counts(self) -> bool:
-        """False for an attempt that was given back untouched: it says nothing against the node."""
+        """Return False for an attempt that was given back untouched: it is no evidence against the node."""
         return not self.outcome.cut_short or self.tried > 0 or self.collected > 0
 
     def sums(self) -> PairStats:

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 
 class Proxy:
-    """A proxy by its whole address; what is printed of it is scheme, host and port.
+    """A proxy by its whole address. Only its scheme, host and port are printed.
 
     No dataclass: `dataclasses.asdict` would take the address out of it.
     """

@@ -42,7 +42,7 @@ _SPECIAL_IPV6 = tuple(
         ),
     )
 )
-"""Blocks of IANA's special-purpose address registries (RFC 6890; read in November 2026), none of which is the web's.
+"""Blocks of IANA's special-purpose address registries (RFC 6890; read in November 2026). No web host is in them.
 
 They are listed here because what `ipaddress` calls global differs between versions of Python.
 """

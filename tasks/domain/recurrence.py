@@ -1,4 +1,4 @@
-"""Times at which something happens again: by a cron expression in a time zone, or so long after the last time."""
+"""Times of a repeated event: by a cron expression in a time zone, or at an interval after the last time."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Recurrence:
     def next_time(self, moment: datetime) -> datetime:
         """The next time after a moment; for an interval, of a run at that moment.
 
-        Where clocks go forward, a time that is left out comes by the distance later; where they go back, an hour that
+        If clocks go forward, a time that is left out comes by the distance later. If they go back, an hour that
         comes twice counts once, unless the rule is for every hour.
         """
         if not self.cron:
@@ -61,10 +61,10 @@ def cron_rule(expression: str, zone: str = "UTC", now: datetime | None = None) -
     """Read a cron expression.
 
     Args:
-        now: look, too, that it ever comes after this moment.
+        now: also check that the rule comes again after this moment.
 
     Raises:
-        InputError: it is wrong, or never comes; the message says which field, and what would be right.
+        InputError: it is wrong, or never comes. The message names the field and a right form.
     """
     text = " ".join(expression.lower().split())
     found = _triggers(text, zone)

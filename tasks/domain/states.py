@@ -1,6 +1,6 @@
-"""The state machine of a subtask: its states (queues), and which transition leads from which to which.
+"""The state machine of a subtask: its states (queues), and the transitions between them.
 
-The table is the only definition of what is legal; `tasks.store.queue.transitions` performs it and `verify` proves it.
+The table is the only definition of legal moves; `tasks.store.queue.transitions` performs it and `verify` proves it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class State(StrEnum):
 
     @property
     def settled(self) -> bool:
-        """True where nothing more happens by itself (MANUAL waits for a person)."""
+        """Return True if nothing more happens without a person (DONE, CANCELLED, MANUAL)."""
         return self in (State.DONE, State.CANCELLED, State.MANUAL)
 
 
@@ -88,7 +88,7 @@ def source(transition: Transition) -> State | None:
 
 
 def target(transition: Transition, state: State | None) -> State:
-    """The queue a transition leads to. Raises IllegalTransition where it does not start from `state`."""
+    """Return the queue a transition leads to. Raises IllegalTransition if it does not start from `state`."""
     try:
         return LEGAL[transition][state]
     except KeyError:

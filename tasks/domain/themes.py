@@ -1,11 +1,11 @@
-"""Themes: what a review is about, and where it says so."""
+"""Themes: the subjects of a review, and the clauses that name them."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 ALL_THEMES = "all"
-"""In the place of a theme: all complaints of a product together."""
+"""Used in place of a theme: all complaints of a product together."""
 
 
 class Theme(NamedTuple):
@@ -14,7 +14,7 @@ class Theme(NamedTuple):
     Attributes:
         id: as in the themes file.
         sentiment: -1 for a complaint, 1 for praise, 0 for neither.
-        quote_from, quote_to: where the clause begins and ends in the text.
+        quote_from, quote_to: start and end of the clause in the text.
     """
 
     id: str

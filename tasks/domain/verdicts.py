@@ -1,4 +1,4 @@
-"""Verdicts: what a page is to a product that it was found for."""
+"""Verdicts: how a page relates to a product that it was found for."""
 
 from __future__ import annotations
 

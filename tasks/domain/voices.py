@@ -21,7 +21,7 @@ class Voice(StrEnum):
 
 
 def voices_of(names: Iterable[str]) -> tuple[Voice, ...]:
-    """Voices by name, each once. Raises InputError for what is none."""
+    """Return voices by name, each once. Raises InputError for an unknown name."""
     given = list(names)
     try:
         return tuple(dict.fromkeys(Voice(name.strip()) for name in given))

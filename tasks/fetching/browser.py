@@ -2,11 +2,11 @@
 
 The document was fetched like any page. A Chromium that can make no connection of its own (`browser_jail`) is given it,
 and asks for the rest through Playwright's interception; whoever renders answers each of these requests, so that guard,
-robots.txt, permits and source address hold for them as for any other. What a page can't have: anything but GET, images,
+robots.txt, permits and source address hold for them as for any other. A page can't have: anything but GET, images,
 fonts, media, frames, sockets, workers of the service kind, popups, downloads.
 
 A page is done when it has asked for nothing for a while and its main thread answers. One that hangs is closed within
-`PATIENCE_S` and `CLOSE_S`; where even that fails, Chromium is killed.
+`PATIENCE_S` and `CLOSE_S`; if even that fails, Chromium is killed.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 MOST_OPEN = 4
 """Pages of one process open at once."""
 PATIENCE_S = 10.0
-"""For a page, the time in which a request of its own is under way left out."""
+"""Time limit of a page. The time when one of its requests is under way does not count."""
 LONGEST_S = 180.0
-"""For a page, with everything."""
+"""Time limit of a page in all."""
 CLOSE_S = 3.0
 _LONGEST_BACKOFF_S = 4.0
 
@@ -57,7 +57,7 @@ class Browser:
         self._scripts = ScriptCache(clock)
 
     async def enter(self, within_s: float) -> bool:
-        """Wait until one page more may be open, so long at most; call `leave` after True."""
+        """Wait at most `within_s` seconds until one more page may be open. Call `leave` after True."""
         try:
             async with asyncio.timeout(within_s):
                 return await self._places.acquire()
@@ -76,8 +76,8 @@ class Browser:
             ask: called for each request of the page.
 
         Raises:
-            FetchError: UNREADABLE where it hangs, crashes or is too much; what its own host answered to one of
-                its requests, where that is a refusal or no answer.
+            FetchError: UNREADABLE if it hangs, crashes or is too large; the error of its own host on one of its
+                    requests, if that is a refusal or no answer.
             WaitTooLong: its own host's next permit is too far ahead, or Chromium can't be had.
         """
         for _ in range(2):
@@ -138,7 +138,7 @@ class Browser:
             await self._close(running, context)
 
     async def _close(self, running: Running, context: BrowserContext | None) -> None:
-        """Close the page, whatever it is doing: where that takes too long, Chromium is killed."""
+        """Close the page, whatever it is doing. If that takes too long, Chromium is killed."""
         from playwright.async_api import Error
 
         try:
@@ -147,7 +147,7 @@ class Browser:
                     if context is not None:
                         await context.close()
                     elif running.browser.is_connected():
-                        raise TimeoutError  # not even a new page was to be had
+                        raise TimeoutError  # not even a new page could be opened
         except TimeoutError:
             log.warning("a page could not be closed within %.0f s: Chromium is killed", CLOSE_S)
             await self._chromium.kill(running)

@@ -4,7 +4,7 @@
 
 From then on the kernel refuses this process, and all that it will ever start, every socket but those between processes
 of this machine (AF_UNIX) and to the kernel itself (AF_NETLINK): no TCP, no UDP, no raw packets, whatever the browser's
-code wants. It can't be undone (seccomp; prctl(2), seccomp(2)), and needs no rights. io_uring is refused, too, which
+code wants. It can't be undone (seccomp; prctl(2), seccomp(2)), and needs no rights. io_uring is also refused: it
 could make sockets past the filter. Only the standard library, as it starts for every browser.
 """
 

@@ -1,4 +1,4 @@
-"""The Chromium of a process: found, started through Playwright, started again after it died, killed where it hangs.
+"""The Chromium of a process. It is found, started through Playwright, restarted if it dies, and killed if it hangs.
 
 It runs closed off (`tasks.fetching.browser_jail`): every byte that it gets is handed to it by `tasks.fetching.browser`.
 """
@@ -40,14 +40,14 @@ PROGRAMS = (
 """Program names that are looked for on PATH, in this order."""
 
 MOST_PAGES = 200
-"""Pages after which another Chromium is started: what a page leaves in its memory ends with it."""
+"""Number of pages after which Chromium is restarted, to free the memory that pages leave behind."""
 MOST_DATA_MB = 2048
 """Data of one of its processes, which has one page; a page that wants more crashes."""
 START_S = 30.0
 _CLOSE_S = 5.0
 _LONGEST_BACKOFF_S = 60.0
 _STEADY_PAGES = 20
-"""After so many pages an earlier death is forgotten."""
+"""Number of pages after which an earlier death is forgotten."""
 _FOLDER = "reviewloop-chromium-"
 
 _ARGUMENTS = (
@@ -82,7 +82,7 @@ class NotRunning(Exception):
 
 
 def find_chromium(given: str = "") -> Path | None:
-    """The browser's program; None where there is none.
+    """Return the browser's program; None if there is none.
 
     Args:
         given: a path or a name on PATH; empty: the first of `PROGRAMS` that is on PATH.
@@ -266,7 +266,7 @@ class Chromium:
 
 
 async def _end(running: Running) -> None:
-    """End it in order, or by force where that takes too long."""
+    """End it in order, or by force if that takes too long."""
     from playwright.async_api import Error
 
     try:
@@ -298,7 +298,7 @@ def _kill(running: Running, *, driver: bool) -> None:
 
 
 def _parent(pid: int) -> int:
-    """The parent of a process; 0 where there is no such process."""
+    """Return the parent of a process; 0 if there is no such process."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
     except OSError:

@@ -5,7 +5,7 @@ the node's own source address -> headers -> body within limits -> status. A redi
 
 libcurl carries the requests (`tasks.fetching.multi`). Names are looked up in its threads, off the event loop, and kept
 for 300 s; the guard judges the address of each connection as it is made, so a look-up that changes in between
-does no harm. A request is sent once; only where a kept connection turns out dead before a byte of the answer came is it
+does no harm. A request is sent once. Only if a reused connection turns out dead before a byte of the answer came is it
 sent once more, as HTTP allows for a GET (RFC 9112, 9.3.1).
 """
 
@@ -63,7 +63,7 @@ class FetchLimits:
 
 Trusts = Callable[[str], bool]
 Note = Callable[[str, int, int, float, str], None]
-"""Told of a request once it is over: URL, status (0: none), bytes of the body, seconds, error class (empty: none)."""
+"""Called after each request: URL, status (0: none), bytes of the body, seconds, error class (empty: none)."""
 
 
 def nothing(_url: str) -> bool:
@@ -81,12 +81,12 @@ class Downloader:
         lab: address and port of the lab. Every host is then asked there, over plain HTTP with its own Host
             header, and loopback addresses are allowed; None: the real web.
         limits: the most an answer may be.
-        proxy: the node's proxy, ``http://``, ``https://`` or ``socks5h://`` (with user and password where it wants
+        proxy: the node's proxy, ``http://``, ``https://`` or ``socks5h://`` (with user and password if it wants
             them); it may be on a private address, for the operator chose it. It resolves the names of the hosts,
             so only literal addresses are guarded here, and the proxy has to guard the rest. None:
-            no proxy, whatever the environment says.
-        private: true for a URL whose host may be on a private address, because the catalog says so. Such a host is
-            asked only for what its requests trust (`fetch`): a connection to it may stand already.
+                no proxy, whatever the environment contains.
+        private: true for a URL whose host may be on a private address according to the catalog. Such a host is only
+                asked for URLs that the request trusts (`fetch`), because a connection to it may be open already.
 
     Raises:
         ValueError: a proxy of another scheme.
@@ -164,10 +164,10 @@ class Downloader:
             url: address; made sendable first (see `tasks.domain.address`).
             timeout_s: for all requests of this page; time spent in ``before_request`` doesn't count.
             headers: in addition to the node's own, or in place of them; redirects to another host go without.
-            before_request: called with each address about to be asked, the redirected ones too; what it returns
-                are headers for this address alone (cookies, tokens). A FetchError it raises ends the fetch.
+            before_request: called with each address about to be asked, redirects included. It returns
+                    headers for this address alone (cookies, tokens). A FetchError it raises ends the fetch.
             follow: False: a redirect is an answer like any other.
-            trusts: true for a URL that this request may ask for on a private address; asked of redirects, too.
+            trusts: true for a URL that this request may ask for on a private address. It is also asked of redirects.
             note: called after each request, those to redirects too.
 
         Returns:
@@ -223,7 +223,7 @@ class Downloader:
     async def _report(
         self, asking: Coroutine[None, None, Response], url: str, spent_s: float, note: Note | None
     ) -> Response:
-        """The answer of a request, which `note` is told of."""
+        """Await the answer of a request, and report it to `note`."""
         if note is None or self._multi is None:
             return await asking
         began_s = self._multi.time()
@@ -291,7 +291,7 @@ class Downloader:
         try:
             body = self._decode(body, headers)
         except FetchError:
-            # The status alone says more than a broken body.
+            # The status alone is more precise than a broken body.
             if status < 400:
                 raise
             body = b""
@@ -314,7 +314,7 @@ class Downloader:
         return body
 
     def _check_broken(self, transfer: Transfer, url: str, code: int, message: str, timeout_s: float) -> None:
-        """Raise the error of a transfer that broke, unless its status says enough without a body."""
+        """Raise the error of a transfer that broke, unless its status suffices without a body."""
         host = authority_of(url)
         if transfer.refused and not transfer.connected:
             raise FetchError(

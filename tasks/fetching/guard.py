@@ -27,7 +27,7 @@ class SessionSettings:
         local_address: source address; None: the system's choice.
         lab: address and port every host is sent to; None: the real web.
         timeout_s: for a whole session, all its requests.
-        body_bytes: the most of one answer, decompressed; and of all that is sent for it, besides its headers.
+        body_bytes: maximum size of an answer, decompressed, and of all bytes received for it except its headers.
         trusts: true for a URL whose host may be on a private address (`HostCatalog.may_be_private`).
     """
 
@@ -57,7 +57,7 @@ def check_authority(authority: str, allow_loopback: bool) -> None:
 
 
 def _literal(host: str) -> str | None:
-    """The IP a host is written as, an unusable word for a notation nobody honest uses, None for a name."""
+    """Return the IP that a host is written as, an unusable word for a suspect notation, None for a name."""
     if ":" in host:
         return host
     try:

@@ -49,13 +49,13 @@ class GuardedAdapter(HTTPAdapter):
         self._sockets: list[socket.socket] = []
         self.jar = CookieJar(DefaultCookiePolicy(strict_ns_domain=DefaultCookiePolicy.DomainStrictNonDomain))
         super().__init__()
-        # Timeouts of sockets begin anew with every byte; a drip of headers would hold the thread for ever.
+        # Timeouts of sockets restart with every byte: a drip of headers would block the thread for ever.
         self._watch = Timer(settings.timeout_s, self._break_off)
         self._watch.daemon = True
         self._watch.start()
 
     def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **options: Any) -> None:
-        """As the base class, with our kinds of connection and source address."""
+        """Make the pool like the base class, with guarded connections and the source address."""
         if self._settings.local_address is not None:
             options["source_address"] = (self._settings.local_address, 0)
         self.poolmanager = PoolManager(num_pools=connections, maxsize=maxsize, block=block, **options)
@@ -65,7 +65,7 @@ class GuardedAdapter(HTTPAdapter):
         """Send one request; the response has its whole body.
 
         Raises:
-            FetchError: refused by the guard, too large, or too late.
+            FetchError: the guard refused it, or it is too large or too slow.
             requests.RequestException, OSError: no whole answer.
         """
         settings = self._settings
@@ -111,7 +111,7 @@ class GuardedAdapter(HTTPAdapter):
             self._sockets.pop().close()
 
     def _remaining_s(self) -> float:
-        """Time left for this session. Raises FetchError where there is none."""
+        """Return the seconds left for this session. Raises FetchError if there are none."""
         remaining_s = self._end_s - time.monotonic()
         if remaining_s <= 0:
             raise FetchError(

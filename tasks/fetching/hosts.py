@@ -12,7 +12,7 @@ from tasks.domain.address import authority_of
 class HostCatalog:
     """Names and limits of hosts, from the catalog.
 
-    The catalog's own name is used where a URL's host is that site or one of its subdomains (www.cca.org.cn is
+    The catalog's own name is used if a URL's host is that site or one of its subdomains (www.cca.org.cn is
     cca.org.cn): limits, rests and statistics then meet in one place.
     """
 
@@ -33,13 +33,13 @@ class HostCatalog:
         self._private = self._private_sites | {self._engine_host[name] for name in engines}
         self._private_searches = {_place(engine.url) for engine in engines.values()}
         decided = {name: site.robots for name, site in catalog.sites.items()}
-        # An engine's host that is a site, too, goes by the site's decision.
+        # If an engine's host is also a site, the site's decision applies.
         decided = {self._engine_host[name]: one.robots for name, one in catalog.engines.items()} | decided
         self._unruly = {name for name, robots in decided.items() if robots is not None and not robots.obey}
         self._named: dict[str, str] = {}
 
     def may_be_private(self, url: str) -> bool:
-        """True where the catalog says that the host of a URL may be on a private address.
+        """Return True if the host of a URL may be on a private address according to the catalog.
 
         Whether it may be asked there is another question: `is_private_search`, `is_private_page`.
         """
@@ -64,7 +64,7 @@ class HostCatalog:
         return path == "/robots.txt" and (searched or self.is_private_page(self.name(url), url))
 
     def is_private(self, url: str) -> bool:
-        """True for any of these: what a person may ask for by hand."""
+        """Return True for a URL of any private host. A person may request such URLs by hand."""
         return (
             self.is_private_search(url)
             or self.is_private_robots(url)
@@ -76,7 +76,7 @@ class HostCatalog:
         return not self._unruly or self.name(url) not in self._unruly
 
     def name(self, url: str) -> str:
-        """The host of a URL under the catalog's name for it; the plain host name where it has none."""
+        """Return the catalog's name for the host of a URL; the plain host name if the catalog has none."""
         # Kept, as the pages of a crawl are on few hosts.
         authority = authority_of(url)
         named = self._named.get(authority)

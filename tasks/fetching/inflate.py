@@ -1,7 +1,7 @@
 """Codings taken off a body, within hard limits (decompression bombs, chunk extensions).
 
 Not left to libcurl: it limits what is sent, not what comes out of it, its wheels know no zstd, and it does not count
-what chunks carry besides their data.
+the framing of chunks.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _MOST_UNPACKED, _MOST_RATIO = 52_428_800, 100.0  # a sitemap may have 50 MiB unp
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS
 # The largest window a zstd decoder on the web has to have (RFC 9659, 3).
 _ZSTD_WINDOW_BYTES = 8 * 1024 * 1024
-# Four bytes of zstd may mean 128 KiB: so few go in at once that at most 8 MiB come out beyond the limit.
+# Four bytes of zstd may mean 128 KiB. Steps of this size overshoot the limit by at most 8 MiB.
 _ZSTD_STEP_BYTES = 256
 _ZSTD_OUT_BYTES = 32_768
-# Small pages may shrink a lot (templates full of blanks); the ratio only tells a bomb beyond this size.
+# Small pages may shrink a lot (templates full of blanks): the ratio reveals a bomb only beyond this size.
 _RATIO_FROM_BYTES = 262_144
 _BROKEN = (zlib.error, brotli.error, zstandard.ZstdError)
 
@@ -99,7 +99,7 @@ def inflate_body(body: bytes, content_encoding: str, *, max_bytes: int, max_rati
         max_ratio: of its two sizes; smaller results than 256 KiB may have any.
 
     Raises:
-        FetchError: TOO_LARGE over a limit; CUT_OFF where its end is missing; BAD_CONTENT where it is broken, and for
+        FetchError: TOO_LARGE over a limit; CUT_OFF if its end is missing; BAD_CONTENT if it is broken, and for
             a coding that was not asked for and can't be read, or one on another.
     """
     coding = _coding_of(content_encoding)

@@ -4,8 +4,8 @@ Three shares per (host, node address). The first falls when the host refuses thi
 grows slower. The second falls with faults: server errors (5xx) and requests left without an answer. The third keeps
 below what the host bears. In force is the smaller one of first and third, times the second.
 
-Addresses are compared to tell whom faults are due to. A host gives all addresses the greatest second share
-among those it answered lately: what one address sees says something of the pair, only what all see slows the host.
+Addresses are compared to find the cause of faults. A host gives all addresses the greatest second share
+among those it answered lately: a fault that one address sees concerns the pair, one that all see slows the host.
 With one address, that is the host. The estimator of an address is the exponential average of its answers (gain 1/8,
 1 = a fault); a fall needs more than `_TROUBLED` of it. Its error, by simulation of 10^6 answers: with a share `p` of
 faults an address is above the threshold for 0.6 % of the time at p = 0.2, 5 % at 0.3, 22 % at 0.4, 65 % at 0.55. A host
@@ -41,7 +41,7 @@ from tasks.fetching.thresholds import (
 )
 
 STEP = 0.05
-"""Of an increase, as a share of the limit."""
+"""Step of an increase, as a share of the limit."""
 
 CUT = 0.5
 """The share left by the strongest decrease, as a factor."""
@@ -50,31 +50,31 @@ ALONE = 0.25
 """The share of an address left by faults where the host answers another one well: it has not too much to do."""
 
 HEARD = 4
-"""Answers after which an address counts fully in what is said of the host, ..."""
+"""Answers after which an address is full evidence about the host, ..."""
 
 HEARD_WELL = 2
-"""... and those after which it does where none was a fault: of a host that was slowed for the faults of others a new
+"""... and answers that suffice if none was a fault. At a host that was slowed for the faults of others, a new
 address gets its first answers late."""
 
 RECENT_S = 60.0
-"""So long after its last answer it counts."""
+"""Seconds after its last answer in which an address counts."""
 
 # The share left by the mildest decrease, as a factor.
 _MILDEST = 0.9
 # Of the averages over answers.
 _GAIN = 0.125
-# Time constant of the baseline towards slower answers: after so long a host that stays slow, however seldom it is
+# Time constant of the baseline towards slower answers. A host that stays slow for this long, however seldom it is
 # asked, counts as slow by nature.
 _MEMORY_S = 300.0
 # How many times as readily the baseline follows faster answers.
 _DOWNWARD = 5.0
-# An answer may take tolerance x baseline + slack before a host counts as slow; not before so many answers.
+# An answer may take tolerance x baseline + slack before a host counts as slow, once it has given `_LEARN` answers.
 _TOLERANCE = 2.5
 _SLACK_S = 0.2
 _LEARN = 8
-# An answer counts as no longer than so many times (average + slack): one hang does not make a host slow.
+# Cap of an answer, in multiples of (average + slack): one hang does not make a host slow.
 _OUTLIER = 3.0
-# Share of answers that are errors from which on they lead to a decrease.
+# Share of errors among answers that starts a decrease.
 _TROUBLED = 0.5
 
 
@@ -85,7 +85,7 @@ class AnswerSample:
     Attributes:
         elapsed_s: from sending to the last byte, or to the error.
         error: None = a page.
-        retry_after_s: what the host asked to wait, if it did.
+        retry_after_s: seconds that the host asked to wait, if it did.
     """
 
     elapsed_s: float
@@ -115,7 +115,7 @@ class Pace:
 
     @property
     def untroubled(self) -> bool:
-        """True where a good answer changes nothing."""
+        """Return True if a good answer changes nothing."""
         return self.share == 1.0 and self.trouble == 0.0
 
 
@@ -144,9 +144,9 @@ class AddressPace(NamedTuple):
     """The pace one address keeps at a host, and what it rests on.
 
     Attributes:
-        pace: falls with refusals of its rate, and where the host grows slower.
+        pace: falls with refusals of its rate, and if the host grows slower.
         latency: that it sees there.
-        faults: falls with faults; its share bears on the host's, too.
+        faults: falls with faults; its share also affects the host's.
         answers: seen so far, up to `HEARD`.
         at: when the last answer came.
         threshold: falls with refusals that speak of frequency.
@@ -163,22 +163,22 @@ class AddressPace(NamedTuple):
 
     @property
     def own_share(self) -> float:
-        """Of the address's limit, faults left out: its pace, or less where the host bears less."""
+        """Share of the address's limit without faults: its pace, or less if the host bears less."""
         return min(self.pace.share, self.threshold.share)
 
     def evidence(self, now: float) -> int:
-        """How much it counts in what is said of the host: 0 nothing, 1 a little, 2 fully."""
+        """Return the weight of this address as evidence about the host: 0 nothing, 1 a little, 2 fully."""
         if not self.answers or now - self.at >= RECENT_S:
             return 0
         well = self.answers >= HEARD_WELL and self.faults.untroubled
         return 2 if well or self.answers >= HEARD else 1
 
     def is_answered_well(self, now: float) -> bool:
-        """Whether it was, lately, as far as there is full evidence."""
+        """Return True if the address was answered well lately, by full evidence."""
         return self.evidence(now) == 2 and self.faults.share == 1.0
 
     def share(self, host_share: float) -> float:
-        """Of the address's limit.
+        """Return the share of the address's limit.
 
         Args:
             host_share: of the host's (`host_share`).
@@ -210,7 +210,7 @@ def latency_after(latency: Latency, elapsed_s: float, now: float) -> Latency:
 
 
 def gradient(latency: Latency) -> float:
-    """1 where a host answers as fast as it usually does; below, the share that growing response times leave."""
+    """Return 1 if a host answers as fast as it usually does; if it is slower, the share that remains."""
     if latency.answers < _LEARN:
         return 1.0
     allowed_s = _TOLERANCE * latency.fast_s + _SLACK_S
@@ -267,7 +267,7 @@ def faults_after(pace: Pace, answer: AnswerSample, now: float, round_s: float) -
 def host_share(addresses: Iterable[AddressPace], now: float) -> float:
     """Share of a host's limits for all addresses: the one of the address with the fewest faults (module docstring).
 
-    Addresses with little evidence count only where none has more.
+    Addresses with little evidence count only if none has more.
     """
     best = {0: 1.0, 1: 0.0, 2: 0.0}
     for one in addresses:
@@ -285,10 +285,10 @@ def _own_factor(latency: Latency, answer: AnswerSample) -> float | None:
 
 
 def step_pace(pace: Pace, factor: float | None, now: float, round_s: float) -> Pace:
-    """The pace after one step of the law, where a round has passed since the last one.
+    """Return the pace after one step of the law, if a round has passed since the last one.
 
     Args:
-        factor: 1 = the share grows by a step; below 1 = it falls to so much of itself; None = it stays.
+        factor: 1 = the share grows by a step; below 1 = it is multiplied by this; None = it stays.
         round_s: length of a round.
     """
     if factor is None or (factor >= 1.0 and pace.share >= 1.0):

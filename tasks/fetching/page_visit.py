@@ -1,4 +1,4 @@
-"""One page made by script, open in Chromium: what it asks for is answered, it comes to rest, and it is read.
+"""One script-made page, open in Chromium: its requests are answered, it comes to rest, and it is read.
 
 Nothing reaches it but what `Visit` answers.
 """
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 MOST_REQUESTS = 60
 """Requests a page may make; then its scripts are stopped, and it is read as it is."""
 _RESERVE_S = 3.0
-"""Of its patience, kept for reading it: one that never comes to rest is stopped, and read as it is then."""
+"""Seconds of its patience kept for reading. A page that never comes to rest is stopped and read as it is."""
 QUIET_S = 0.5
-"""Without a request, a page is done."""
+"""Seconds without a request after which a page is done."""
 MOST_CHARACTERS = 5_000_000
-"""Of the page that its scripts made."""
+"""Maximum length of the page that its scripts made."""
 _PIECE = 262_144
 
 _ANSWERED = frozenset({"script", "xhr", "fetch"})
@@ -46,7 +46,7 @@ Ask = Callable[[str, Mapping[str, str]], Awaitable[Response]]
 """Fetches what a page asks for, with headers. Raises FetchError, WaitTooLong."""
 
 IsOwn = Callable[[str], bool]
-"""True for a URL of the page's own host: what it does not answer the page lacks."""
+"""True for a URL of the page's own host. The page is incomplete without its answer."""
 
 
 log = logging.getLogger("reviewloop.browser")
@@ -127,7 +127,7 @@ class Visit:
         """Answer one request of the page; nothing reaches it otherwise."""
         from playwright.async_api import Error
 
-        # It is cancelled with the visit: what it waits for may be far away.
+        # It is cancelled with the visit, as its answer may take long.
         task = asyncio.current_task()
         if task is not None:
             self._tasks.add(task)
@@ -223,7 +223,7 @@ def unreadable(why: Message) -> FetchError:
 async def _read(session: CDPSession) -> tuple[str, bool]:
     """The page as it is now, and whether its document has loaded.
 
-    It is read in a world of our own, in which the page's scripts can't have changed anything, and in pieces.
+    It is read in pieces, in an isolated world that the page's scripts can't change.
 
     Raises:
         FetchError: it is too large.
@@ -243,7 +243,7 @@ async def _read(session: CDPSession) -> tuple[str, bool]:
         return said["result"].get("value")
 
     state, length = await value(
-        # Links as the browser asks them: of a page that is handed on in UTF-8 nobody else knows the encoding.
+        # Links as the browser asks for them. The page arrives in UTF-8, so only the browser knows its encoding.
         "for (const link of document.links)"
         "  if (/[^\\0-\\x7f]/.test(link.getAttribute('href'))) link.setAttribute('href', link.href);"
         "globalThis.html = document.documentElement ? document.documentElement.outerHTML.toWellFormed() : '';"

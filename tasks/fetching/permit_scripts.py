@@ -46,7 +46,7 @@ end
 # ARGV: spacing of the address, spacing of the host, how many, furthest from now, furthest from the first,
 #       seconds until the keys expire, now (empty: Redis' clock), most debt, the address, its own share, its share by
 #       faults, its evidence (`AddressPace.evidence`), seconds until its pace expires. Times are in microseconds.
-# Returns: waits from now. Only one where the times of others push it back (a host at its limit); where it would be over
+# Returns: waits from now. Only one if the times of others push it back (a host at its limit). If it would be over
 # the furthest, its wait is returned and nothing reserved.
 # A time near others' is put in step with them (see `tasks.fetching.permits.next_in_step`).
 RESERVE = (

@@ -31,7 +31,7 @@ from tasks.fetching.pace import (
 SPACING_MARGIN = 1.02
 # Permits further ahead are not granted: a lease can't bridge a longer wait.
 MAX_AHEAD_S = 30.0
-# A host that was slowed down and not asked for so long is given its configured pace again.
+# A slowed-down host that was not asked for this long gets its configured pace again.
 REMEMBER_S = 600.0
 # The rate it bears of an address is remembered over the longest rest.
 REMEMBER_THRESHOLD_S = LONGEST_REST_S + REMEMBER_S
@@ -63,7 +63,7 @@ class Permits(Protocol):
     async def reserve(self, host: str, address: str, limits: Limits) -> float:
         """Reserve one permit; the seconds until its time (0: now).
 
-        Where that would be more than `MAX_AHEAD_S` (a resting host), the wait is returned and nothing is
+        If that would be more than `MAX_AHEAD_S` (a resting host), the wait is returned and nothing is
         reserved: end the attempt or try again later.
 
         Args:
@@ -73,7 +73,7 @@ class Permits(Protocol):
         """
 
     async def push_back(self, host: str, address: str, delay_s: float) -> None:
-        """Grant this address nothing at this host for so many seconds (Retry-After, a rest)."""
+        """Grant this address nothing at this host for `delay_s` seconds (Retry-After, a rest)."""
 
     async def observe(self, host: str, address: str, limits: Limits, answer: AnswerSample) -> None:
         """Adapt the pace of an address, and with it that of its host, to the outcome of a request.
@@ -88,7 +88,7 @@ class Permits(Protocol):
         """
 
     async def get_grants(self, hosts: Collection[str]) -> dict[str, HostGrants]:
-        """The grants of these hosts now; one at its full pace that nobody waits for may be missing."""
+        """Return the grants of these hosts now. One at its full pace without a queue may be missing."""
 
 
 def spacings_s(limits: Limits) -> tuple[float, float]:
@@ -124,7 +124,7 @@ class _Host:
 
 
 class PermitBook:
-    """Permits and paces of hosts, kept by arithmetic alone: every method is told the time. See `Permits`.
+    """Permits and paces of hosts, by arithmetic alone: every method takes the time. See `Permits`.
 
     Args:
         max_ahead_s: a permit further ahead is not reserved.
@@ -161,7 +161,7 @@ class PermitBook:
         return at - now
 
     def push_back(self, host: str, address: str, delay_s: float, now: float) -> None:
-        """Grant this address nothing at this host for so many seconds."""
+        """Grant this address nothing at this host for `delay_s` seconds."""
         mine = self._address(host, address, now)
         mine.next_at = max(mine.next_at, now + delay_s)
 
@@ -176,7 +176,7 @@ class PermitBook:
             mine.next_at = max(mine.next_at, now + min(answer.retry_after_s, LONGEST_ASKED_S))
 
     def get_grants(self, hosts: Collection[str], now: float) -> dict[str, HostGrants]:
-        """The grants of these hosts now; those that nobody has asked are missing."""
+        """Return the grants of these hosts now. Hosts that were never asked are missing."""
         return {host: _host_grants(self._hosts[host], now) for host in hosts if host in self._hosts}
 
     def _address(self, host: str, address: str, now: float) -> _Address:
@@ -261,7 +261,7 @@ def next_in_step(granted: list[float], at: float, spacing_s: float, near_s: floa
 
     Args:
         granted: times granted, ascending.
-        at: where there is room.
+        at: earliest time.
         spacing_s: between two times.
         near_s: granted times further away are ignored.
     """

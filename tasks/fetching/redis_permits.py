@@ -2,7 +2,7 @@
 
 Times are whole microseconds of Redis' own clock, so that the clocks of the nodes don't matter. A node that
 often asks a host reserves several permits per round trip and hands them out itself. The pace of an address is worked
-out in its process. Where a host is asked more slowly than configured, Redis keeps the paces of its addresses, each
+out in its process. If a host is asked more slowly than configured, Redis keeps the paces of its addresses, each
 written when the address reserves; the share of the host as a whole follows from them (`tasks.fetching.pace`).
 """
 
@@ -26,7 +26,7 @@ from tasks.fetching.permits import MAX_AHEAD_S, MOST_DEBT_S, REMEMBER_S, spacing
 # gaps too small to use. Addresses with a wider spacing reserve one permit at a time.
 _BATCH_AHEAD_S = 0.25
 _MAX_BATCH = 32
-# A reserved permit is used up to so much late (SPACING_MARGIN leaves as much), then dropped.
+# Maximum lateness in seconds at which a reserved permit is used (SPACING_MARGIN leaves as much); then it is dropped.
 _LATE_S = 0.1
 _SWEEP_RESERVED = 1000
 _PREFIX = "reviewloop:send"

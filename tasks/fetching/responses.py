@@ -64,13 +64,13 @@ def headers_of(lines: list[bytes]) -> dict[str, str]:
 # Most lines of an answer are those of the last one of the same host.
 @lru_cache(maxsize=512)
 def _field(line: bytes) -> tuple[str, str]:
-    """Name and value; no name for what is no header."""
+    """Return name and value of a header line; an empty name if it is no header."""
     name, colon, value = line.decode("utf-8", "surrogateescape").partition(":")
     return (name.strip().lower(), value.strip()) if colon else ("", "")
 
 
 def _last_head(lines: list[bytes]) -> list[bytes]:
-    """Without its status line."""
+    """Return the lines of the last head without its status line."""
     if lines[-1] in _END and not any(line in _END for line in lines[:-1]):
         return lines[1:]
     starts = [number for number, line in enumerate(lines) if line.startswith(b"HTTP/")]
@@ -79,7 +79,7 @@ def _last_head(lines: list[bytes]) -> list[bytes]:
 
 
 def _check_lengths(headers: dict[str, str]) -> None:
-    """Repeated lengths must be one and the same (RFC 9110, 8.6): else nobody knows where the body ends."""
+    """Raise unless repeated lengths are equal (RFC 9110, 8.6): else the end of the body is unknown."""
     lengths = {part.strip() for part in headers["content-length"].split(",")}
     if len(lengths) > 1:
         raise FetchError(

@@ -20,7 +20,7 @@ ROBOTS_TOKEN = "reviewloop"
 MAX_CHARS = 500 * 1024
 MAX_LINES = 10_000
 MAX_LINE_CHARS = 4096
-"""Of a line; no address is that long."""
+"""Maximum length of a line; no address is that long."""
 _AGENT = ("user-agent", "useragent", "user agent")
 _FOR_WHOLE_SITE = ("sitemap", "site-map", "host")
 _VERSION = re.compile(r"/\S*+")
@@ -55,7 +55,7 @@ class RobotsRules:
     """The rules of one host's robots.txt.
 
     Attributes:
-        state: what the verdicts rest on. DISALLOW_FOR_NOW and UNKNOWN should be asked again soon; a refusal
+        state: basis of the verdicts. DISALLOW_FOR_NOW and UNKNOWN should be asked again soon; a refusal
             that rests on them is no refusal by robots.txt.
     """
 
@@ -72,12 +72,12 @@ class RobotsRules:
     def parse(cls, text: str, status: int | None) -> Self:
         """The rules that follow from the answer to a request for robots.txt (RFC 9309, 2.3.1).
 
-        Where it is "unavailable" (4xx) or a web page, all is allowed; a server error, and 429, which is a
+        If it is "unavailable" (4xx) or a web page, all is allowed; a server error, and 429, which is a
         refusal to answer just now, allow nothing until asked again.
 
         Args:
             text: its body, cut at `MAX_CHARS`; looked at only with a 2xx status.
-            status: of the answer; None where there was none.
+            status: of the answer; None if there was none.
         """
         if status is None:
             return cls(RobotsState.UNKNOWN)
@@ -95,7 +95,7 @@ class RobotsRules:
 
     @classmethod
     async def read(cls, text: str, status: int | None) -> Self:
-        """The same on an event loop: what is large is parsed in a thread, so that it holds nobody up."""
+        """Make the rules on an event loop: a large text is parsed in a thread, so that the loop goes on."""
         if len(text) <= _SMALL_CHARS:
             return cls.parse(text, status)
         return await asyncio.to_thread(cls.parse, text, status)
@@ -116,7 +116,7 @@ class RobotsRules:
         return bool(rules.can_fetch(url, user_agent))
 
     def crawl_delay_s(self, user_agent: str) -> float | None:
-        """Seconds between requests that the host asks for, where it does."""
+        """Return the seconds between requests that the host asks for, if it does."""
         delay = self._rules.crawl_delay(user_agent) if self._rules else None
         return None if delay is None else float(delay)
 
@@ -147,7 +147,7 @@ class _StarCost:
 def _repetition(piece: str) -> int:
     """Return how often a text is compared with one character while a piece is looked for in it.
 
-    It is 1 or 2 but for a piece whose beginning repeats itself (`aaaab`): each repetition may be tried anew. The
+    It is 1 or 2 except for a piece whose beginning repeats itself (`aaaab`): each repetition may be tried again. The
     periods of the beginnings are those of Knuth, Morris and Pratt (Fast pattern matching in strings, 1977).
     """
     borders = [0] * len(piece)

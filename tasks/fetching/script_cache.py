@@ -27,7 +27,7 @@ class ScriptCache:
         self._bytes = 0
 
     def get(self, url: str) -> Response | None:
-        """The script, where it is kept and still fresh."""
+        """Return the script if it is cached and still fresh."""
         found = self._kept.get(url)
         if found is None:
             return None
@@ -54,7 +54,7 @@ class ScriptCache:
 
 
 def _fresh_s(response: Response) -> float:
-    """Seconds for which an answer may be used again; 0: it may not."""
+    """Return the seconds for which an answer may be used again; 0: never."""
     headers = response.headers
     control = headers.get("cache-control", "").lower()
     if response.status != 200 or "set-cookie" in headers or _NOT_SHARED.search(control):

@@ -2,14 +2,14 @@
 
 Some hosts refuse an address for a while after k requests in w seconds, both unknown. A refusal that speaks of frequency
 (429; 403 or a captcha after answers) bounds what is borne. With n answers in the w seconds before it, w can be the
-host's only where no earlier w seconds had as many. Where that holds for all windows from T up to the longest, as after
-a burst from rest, w is guessed as sqrt(T x longest), which errs by the smallest factor at worst; where it does not hold
+host's only if no earlier w seconds had as many. If that holds for all windows from T up to the longest, as after
+a burst from rest, w is guessed as sqrt(T x longest), which errs by the smallest factor at worst; if it does not hold
 for the longest, the rate was steady, and is taken over the longest. The share becomes
 
     `BELOW` x min(n / w / limit, the share before)
 
 and is held: for w seconds after the first refusal, for four times as long after each further one, up to
-`LONGEST_HOLD_S`. Then it is multiplied by `PROBE` once a hold, where at least four fifths of it are used (RFC 7661 asks
+`LONGEST_HOLD_S`. Then it is multiplied by `PROBE` once a hold if at least four fifths of it are used (RFC 7661 asks
 for a half; but half of a rate shows nothing about the whole), up to the limit; there the threshold is forgotten.
 Falling to just below what was refused and coming near it ever more slowly is the way of BIC (Xu, Harfoush and Rhee,
 Binary increase congestion control for fast long-distance networks, 2004). The increase is multiplicative: additive
@@ -42,19 +42,19 @@ LONGEST_HOLD_S = 3600.0
 """The longest time between two probes."""
 
 LEAST_BORNE = 3
-"""Answers without which a refusal says nothing of frequency."""
+"""Minimum number of answers before a refusal is evidence about frequency."""
 
 BUCKET_S = 2.0
-"""Answers are counted in steps of so many seconds."""
+"""Length in seconds of the steps in which answers are counted."""
 
 # Counts are kept for two of the longest windows: earlier windows are compared with the last one.
 _WINDOW_BUCKETS = round(LONGEST_WINDOW_S / BUCKET_S)
 _BUCKETS = 2 * _WINDOW_BUCKETS
 # Growth of the hold with each further refusal, as a factor.
 _RARER = 4.0
-# A share is raised where at least so much of it is used.
+# Minimum used part of a share before it is raised.
 _USED = 0.8
-# A round lasts at least so long, and as long as so many requests take.
+# Minimum length of a round in seconds, and in requests.
 _ROUND_S = 2.0
 _ROUND_REQUESTS = 4.0
 
@@ -73,7 +73,7 @@ class Answered(NamedTuple):
     earlier: tuple[tuple[int, int], ...] = ()
 
     def add_answer(self, now: float) -> Answered:
-        """With one more answer."""
+        """Return the counts with one more answer."""
         bucket, seen, earlier = self
         current = int(now // BUCKET_S)
         if current == bucket:
@@ -152,7 +152,7 @@ def threshold_refused(before: Threshold, answered: Answered, now: float, spacing
 
 
 def threshold_borne(before: Threshold, answered: Answered, now: float, spacing_s: float) -> Threshold:
-    """The threshold after an answer that is no refusal: raised where it was held and used long enough.
+    """Return the threshold after an answer that is no refusal: raised if it was held and used long enough.
 
     Args:
         spacing_s: between two requests of the address at the configured rate.

@@ -1,4 +1,4 @@
-"""One request on its way through libcurl: an easy handle with what it receives, made once and used again."""
+"""One request on its way through libcurl: an easy handle and the answer it receives. It is reused."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Outcome = tuple[int, str]
 """libcurl's code (0: a whole answer) and its message."""
 
 _DNS_CACHE_S = 300
-# CURLOPT_SUPPRESS_CONNECT_HEADERS, which pycurl has no name for: what a proxy says is no answer of the host.
+# CURLOPT_SUPPRESS_CONNECT_HEADERS, which pycurl has no name for: the proxy's headers are no answer of the host.
 _SUPPRESS_CONNECT_HEADERS = 265
 # Shared by all transfers of a multi handle: a page comes in one or two pieces.
 _BUFFER_BYTES = 65_536
@@ -35,7 +35,7 @@ class Wire:
     Attributes:
         max_body_bytes: of a body as sent; `max_line_bytes`: of one header line.
         local_address: source address; None: the system's choice.
-        proxy: address of the node's proxy; None: none, whatever the environment says.
+        proxy: address of the node's proxy; None: none, whatever the environment contains.
         guarded: connections are made to public addresses only.
     """
 
@@ -114,12 +114,12 @@ class Transfer:
         return int(self.curl.getinfo(pycurl.RESPONSE_CODE))
 
     def first_byte_s(self) -> float:
-        """Seconds from sending the request to the first byte of the answer; 0 where it was not sent just once.
+        """Seconds from sending the request to the first byte of the answer; 0 unless it was sent exactly once.
 
         Looking up the name, connecting and TLS are left out: libcurl reads its clock for "pretransfer" once a
         connection stands and the request is about to go.
         """
-        if self.sent != 1:  # the clock ran through the connection that was found dead, too
+        if self.sent != 1:  # the clock also ran through the dead connection
             return 0.0
         info = self.curl.getinfo
         return max(0.0, float(info(pycurl.STARTTRANSFER_TIME)) - float(info(pycurl.PRETRANSFER_TIME)))
@@ -166,7 +166,7 @@ class Transfer:
         return 0
 
     def _about_to_send(self, *_connection: object) -> int:
-        """Send on one more kept connection at most where one dies without an answer; libcurl would try five."""
+        """Send on at most one more kept connection if one dies without an answer; libcurl would try five."""
         self.sent += 1
         return int(pycurl.PREREQFUNC_OK if self.sent <= MAX_SENT else pycurl.PREREQFUNC_ABORT)
 

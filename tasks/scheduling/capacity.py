@@ -228,7 +228,7 @@ class HostCapacity:
         return left
 
     def remaining_for(self, hosts: Iterable[str], node: str) -> float:
-        """Return the number of attempts with which the node stays within the limits of these hosts for one address.
+        """Return how many more attempts keep the node within the limits of these hosts for one address.
 
         Further attempts would only wait. After a rest at a host the node probes it with one attempt at a time.
         """

@@ -35,7 +35,7 @@ class Distances(Protocol):
     """Distances between nodes and sites, measured or from coordinates (2010 paper)."""
 
     def ms(self, sites: Sequence[str], nodes: Sequence[str]) -> NDArray[np.float64]:
-        """Estimated delays in milliseconds, an array of (sites, nodes); NaN where nothing is known."""
+        """Return estimated delays in milliseconds, an array of (sites, nodes); NaN if nothing is known."""
         ...
 
 
@@ -44,7 +44,7 @@ class AllocationSettings:
     """Parameters of allocation.
 
     Attributes:
-        nearest: (`proximity`) a site goes to a random one of so many nearest nodes: 1 is the paper's Top-1.
+        nearest: (`proximity`) a site goes to a random one of this many nearest nodes: 1 is the paper's Top-1.
         distances: (`proximity`, and the distance prior of `feedback`) None: nothing was measured.
         floors: (`feedback`) attempts that make few pages of their requests end early; False: modification is off.
         run_times: (`balance`) curves of nodes by a trained network; of other nodes the means of their attempts count.

@@ -5,9 +5,9 @@
 3. A (site, node) is worth its expected pages per second of a slot (`tasks.scheduling.posterior`: completion rate and
    efficiency in one figure, 2014 paper, allocation 2 and 3), drawn from its posterior, so that it explores.
 4. A plan is made from these rates and all waiting work (`tasks.scheduling.planner`). A free slot goes to the planned
-   site of its node that yields most now, compared with what the best node would make of it, unless the node had much
+   site of its node with the highest yield now, relative to the best node's yield there, unless the node had much
    more of that site already than the plan gives it. So of one site a fast node takes the large subtasks, and a slow
-   one the small ones, in which the overhead of an attempt counts for more. A host that refused a node gets fewer of
+   one the small ones, as the overhead of an attempt counts for more there. A host that refused a node gets fewer of
    its attempts for a while (`tasks.scheduling.pair_backoff`).
 5. A node gets a subtask only if it completes it sooner than waiting for better nodes would: the plan treats work as
    divisible, but a subtask is not. If no planned work waits, the node takes other work by the same rule, first the

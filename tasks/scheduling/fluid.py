@@ -55,7 +55,7 @@ _BEST_SITES = 3
 
 
 SLACK = 0.01
-"""Share of T* by which the division may end later than T*."""
+"""Maximum share of T* that the division may end after T*."""
 
 REQUEST_COST = 0.05
 """Minimum cost of a request to a host with a limit, in pages, even if it grants more than is asked for."""

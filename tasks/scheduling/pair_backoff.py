@@ -27,7 +27,7 @@ from tasks.domain.facts import SubtaskFacts
 from tasks.scheduling.ready_queue import ReadyQueue
 
 RECOVERY_S = 1800.0
-"""Time in which the share of a refused node doubles."""
+"""Seconds until the share of a refused node doubles."""
 
 _LEAST = 1.0 / 64
 """Minimum share. An attempt of ten seconds every ten minutes still notices that a host accepts more requests."""
@@ -44,7 +44,7 @@ class PairBackoff:
     """Shares of (host, node) pairs. They come from refusals in memory; losing these costs a few further refusals.
 
     Args:
-        recovery_s: time in which a share doubles.
+        recovery_s: seconds until a share doubles.
     """
 
     def __init__(self, recovery_s: float = RECOVERY_S) -> None:

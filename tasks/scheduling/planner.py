@@ -45,10 +45,10 @@ _MANY_PAIRS = 10_000
 """Number of pairs above which plans are made less often, as the cost of a plan grows with it."""
 
 _MOST_TIMES_LONGER = 5.0
-"""Maximum factor by which plans are made less often."""
+"""Maximum stretch of the time between plans."""
 
 _AHEAD = 4.0
-"""Factor by which a node may exceed its plan at a site while other planned work waits for it."""
+"""Multiple of its plan that a node may reach at a site while other planned work waits for it."""
 
 _ROUNDS = 5.0
 """A draw is kept for the time that it takes to try every pair this number of times, ..."""

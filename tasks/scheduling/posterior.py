@@ -1,4 +1,4 @@
-"""Expected results of an attempt at a site by a node: posteriors in which priors count more if there are few data.
+"""Expected results of an attempt at a site by a node: posteriors. Priors count more if there are few data.
 
 Three unknowns of a (site, node), each with a conjugate prior:
 
@@ -115,7 +115,7 @@ class Belief(NamedTuple):
 
 
 class Posterior(NamedTuple):
-    """Parameters of the three distributions of every pair, and values of which only the mean is used.
+    """Parameters of the three distributions of every pair, and values that are used by their mean only.
 
     Arrays of (sites, nodes); the overhead has the shape (sites, 1).
     """
@@ -169,7 +169,7 @@ class Posterior(NamedTuple):
 def beta_quantile(a: Array, b: Array, score: Array) -> Array:
     """Return the quantiles of Beta(a, b) at standard scores, within 0.006 for a and b from 0.05 to 1000.
 
-    The density of the log-odds is integrated by Simpson's rule, over cells up to where it is negligible, and taken as
+    The density of the log-odds is integrated by Simpson's rule, over cells up to a negligible density, and taken as
     exponential within a cell. (scipy has an exact quantile; loading it takes 0.6 s and 27 MB.)
 
     Args:

@@ -84,7 +84,7 @@ def _nearest(moment: datetime, unit: timedelta) -> datetime:
 
 
 def _quantiles(span: Span, dates: Sequence[datetime]) -> Callable[[float], datetime]:
-    """Return a function from a share of the hits to the time by which it has come, interpolated from known dates."""
+    """Return a function from a share of the hits to the time when it was reached, interpolated from known dates."""
     inner = sorted(date for date in dates if span.start < date < span.end)
     steps = [span.start, *inner, span.end]
 

@@ -24,7 +24,7 @@ _LARGEST_CLASS = 7
 """Largest class of sizes. Sizes above 2 ** 6 targets count as alike, as the overhead of an attempt hardly matters."""
 
 _SHORT_HEAP = 64
-"""Length up to which a heap is not cleared."""
+"""Maximum length of a heap that is not cleared."""
 
 
 @dataclass(slots=True, eq=False)

@@ -49,7 +49,7 @@ class Attempt:
     Args:
         writer: of the process.
         slots: of its node; None: it has one of its own.
-        on_begun: called once the store has answered whether the lease is ours, and with which targets.
+        on_begun: called once the store has answered whether the lease is valid, with the targets of the lease.
         clock: monotonic seconds.
     """
 
@@ -190,7 +190,7 @@ class Attempt:
                 self._note = because(Reason.QUOTA_USED, quota=self.lease.quota)
 
     async def _read_result_page(self, target: WorkTarget, behind: list[int]) -> bool:
-        """Read one result page; True where the next one is to be read."""
+        """Read one result page and return True if the next one should be read."""
         try:
             read = await self._collector.results(target.url)
         except WaitTooLong as wait:
@@ -233,7 +233,7 @@ class Attempt:
         return page.more
 
     async def _store_post(self, target: WorkTarget) -> bool:
-        """Store a hit that the result page holds as a whole post; False where it has to be requested."""
+        """Store a hit that the result page holds as a whole post. Return False if the hit must be requested."""
         page = self._collector.post(target)
         if page is None:
             return False
@@ -246,7 +246,7 @@ class Attempt:
     # --- pages ----------------------------------------------------------------------------------------------
 
     def _open_lanes(self, count: int) -> None:
-        """Open so many more lanes, up to all. At first as many as failures end the attempt; each page opens one."""
+        """Open `count` more lanes, at most all. Begin with as many as failures end the attempt; each page opens one."""
         for _ in range(min(count, self._lanes)):
             self._lanes -= 1
             self._group.create_task(self._lane())
@@ -345,7 +345,7 @@ class Attempt:
         return Close(self.lease, report, decide)
 
     async def _find_unasked_host(self, reason: FailureReason | None) -> UnaskedHost | None:
-        """The host that could not be asked, where the attempt ended because of that alone."""
+        """Return the host that could not be asked, if the attempt ended for that reason alone."""
         unreachable = self._failures.unreachable
         too_long = self._too_long if not self._failures.any else None
         if reason is None or (unreachable is None and too_long is None):

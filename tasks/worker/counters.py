@@ -14,20 +14,20 @@ MOST_TIMED = 50
 """Response times an attempt keeps."""
 
 FEWEST_TIMED = 3
-"""Response times below which noise can't be told from distance."""
+"""Minimum number of response times. With fewer, noise looks like distance."""
 
 
 class Timing:
     """Seconds, requests and bytes of one attempt, by a clock that is passed in.
 
-    Active is the time in which at least one request of the attempt is in flight or being read; waiting is the time
-    in which nothing is, because every lane waits for a permit. They never overlap.
+    Active is the time when at least one request of the attempt is in flight or being read. Waiting is the time
+    when none is, because every lane waits for a permit. They never overlap.
 
     Attributes:
         active: a context manager around a request and the reading of its answer.
         waiting: a context manager inside `active`, around a wait for a permit: that lane is not active meanwhile.
         answers: requests that were answered, by any host, with whatever status.
-        statuses: requests that were sent, by HTTP status, or by error where there was none.
+        statuses: number of sent requests by HTTP status, or by error if there was no answer.
         first_bytes_s: response times of the requests to the attempt's own site that were answered, the first
             `MOST_TIMED` of them.
 
@@ -75,7 +75,7 @@ class Timing:
         return self._wait_s
 
     def record_answer(self, first_byte_s: float) -> None:
-        """The attempt's own site answered a request, so many seconds after it was sent; 0: not known."""
+        """Record an answer of the attempt's own site, `first_byte_s` after its request was sent; 0: not known."""
         if first_byte_s > 0.0 and len(self.first_bytes_s) < MOST_TIMED:
             self.first_bytes_s.append(first_byte_s)
 
@@ -154,12 +154,12 @@ class AttemptCounters:
         self.tried -= 1
 
     def so_far(self) -> Counters:
-        """As they stand while it runs: tries that have ended, with pages that are being stored."""
+        """Return the counters of a running attempt: ended tries, including pages that are being stored."""
         ended = self.tried - self.in_flight
         return replace(self.totals(interrupted=False), tried=ended, collected=max(0, ended - self.failed))
 
     def totals(self, *, interrupted: bool) -> Counters:
-        """As they stand.
+        """Return the counters of an attempt that ends now.
 
         Args:
             interrupted: the attempt did not end by itself: only what it tried counts as offered.

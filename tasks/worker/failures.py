@@ -18,7 +18,7 @@ from tasks.reading.decode import decode
 from tasks.worker.fetcher import Dependencies, NotAsked, RefusedRedirect
 
 _UNREACHABLE_AFTER = 3
-"""Requests in a row left without an answer after which a host counts as unreachable; one is enough where it refused the
+"""Requests in a row without an answer after which a host counts as unreachable. One is enough if it refused the
 connection, or did not answer for its robots.txt, and has answered this attempt nothing before."""
 
 _UNREADABLE_AFTER = 3
@@ -51,28 +51,28 @@ class Failures:
 
     @property
     def any(self) -> bool:
-        """True where a result page or a hit ended in an error."""
+        """Return True if a result page or a hit ended in an error."""
         return self.result_error is not None or bool(self.hit_errors)
 
     @property
     def unreachable(self) -> str | None:
-        """A host that did not answer, where the attempt failed of nothing else; None: it did not fail, or of more."""
+        """Return a host that did not answer, if the attempt failed for no other reason; else None."""
         hosts = [host for host, rest in self.rests.items() if rest.cause == UNREACHABLE]
         return hosts[0] if hosts and self._failed_at <= set(hosts) else None
 
     def avoids(self, url: str) -> bool:
-        """True where this attempt leaves the host of `url` alone."""
+        """Return True if this attempt sends no more requests to the host of `url`."""
         return bool(self._stopped) and self._deps.hosts.name(url) in self._stopped
 
     def note_page(self, url: str) -> None:
-        """Its host gave a page: it is reachable, and does not refuse the address."""
+        """Record that the host of `url` gave a page: it is reachable, and does not refuse the address."""
         host = self._deps.hosts.name(url)
         self.page_hosts.add(host)
         self._unreadable.pop(host, None)
         self._note_answer(host)
 
     async def note_error(self, url: str, error: FetchError) -> None:
-        """Remember an error, and stop or rest its host where that follows from it."""
+        """Record an error, and stop or rest its host if the error calls for that."""
         kind = error.error
         deps = self._deps
         self.last_response = _describe(url, error)
@@ -113,7 +113,7 @@ class Failures:
             await self._deps.permits.push_back(host, self._deps.address, rest.seconds(1))
 
     def _note_answer(self, host: str) -> None:
-        """The host answered: what was said of it while other requests were under way does not hold."""
+        """Record that the host answered. Errors of requests that were under way are dropped."""
         self._answered.add(host)
         self._unanswered.pop(host, None)
         rest = self.rests.get(host)
@@ -129,7 +129,7 @@ class Failures:
 def failure_reason(
     *, collected: int, left: int, result_error: ErrorClass | None, hit_errors: Collection[ErrorClass]
 ) -> FailureReason | None:
-    """The reason an attempt failed, or None where it succeeded.
+    """Return the reason why an attempt failed, or None if it succeeded.
 
     Args:
         collected: pages stored.

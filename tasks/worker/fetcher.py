@@ -68,7 +68,7 @@ class Dependencies:
         reader: of the process; whoever made it closes it.
         browser: of the process, likewise; None: it has no Chromium.
         lists: of the process.
-        requests: where requests are noted; None: nowhere.
+        requests: log of requests; None: they are not logged.
     """
 
     downloader: Downloader
@@ -146,7 +146,7 @@ class Fetcher:
         return response
 
     async def render(self, url: str) -> Response:
-        """Fetch a page like `page`, and have a browser run its scripts; what these ask for is fetched like pages, too.
+        """Fetch a page like `page`, and have a browser run its scripts. Their requests are fetched like pages.
 
         Raises:
             FetchError: no page, with its class.
@@ -176,7 +176,7 @@ class Fetcher:
         return response
 
     async def redirect_target(self, url: str, headers: Mapping[str, str] | None = None) -> str | None:
-        """The address a link redirects to, requested like a page, but not followed; None where it does not redirect.
+        """Request a link like a page and return the address that it redirects to; None if it does not redirect.
 
         Raises:
             FetchError, WaitTooLong: as `page`.
@@ -186,12 +186,12 @@ class Fetcher:
         return redirect_target(response)
 
     async def sign_in_again(self, url: str, error: FetchError) -> bool:
-        """True where this refusal led to a new sign-in, so that another try may succeed."""
+        """Sign in again after this refusal. Return True if it worked, so that another try may succeed."""
         sign_ins = self._deps.sign_ins
         return sign_ins is not None and error.error.facts.is_signed_out and await sign_ins.refused(url)
 
     async def robots(self, url: str) -> RobotsRules:
-        """The robots.txt of the host of `url`; fetched, with a permit, where it is not kept.
+        """Return the robots.txt of the host of `url`. It is fetched, with a permit, unless it is cached.
 
         Nothing is known of it if the permit is too far ahead.
         """
@@ -276,7 +276,7 @@ class Fetcher:
         await deps.permits.observe(host, deps.address, deps.hosts.limits(host), answer)
 
     async def _check_robots(self, url: str) -> float | None:
-        """The Crawl-delay of the robots.txt that allows the URL. Raises NotAsked where it does not."""
+        """Return the Crawl-delay of the robots.txt that allows the URL. Raises NotAsked if robots.txt refuses it."""
         rules = await self._rules(url)
         if not rules.state.answered:
             raise NotAsked(
@@ -319,7 +319,7 @@ class Fetcher:
         deps = self._deps
         host = deps.hosts.name(url)
         limits = slower(deps.hosts.limits(host), crawl_delay_s)
-        # For the answer, too: permits may be kept far away. One lane at a time waits for a host: the others would only
+        # Reserved permits may lie far ahead. One lane at a time waits for a host and its answer: other lanes would only
         # reserve its permits further ahead, and requests of better attempts would queue behind them.
         with self._timing.waiting:
             async with self._turns[host]:

@@ -1,4 +1,4 @@
-"""Renewal of an attempt's lease, with what has been counted so far; where it is refused, the lease is lost."""
+"""Renewal of an attempt's lease, with the counts so far. If the store refuses it, the lease is lost."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FIRST_REPORT_TRIES = 3
 class LeaseRenewal:
     """Renews one lease.
 
-    The scheduler learns from what is reported while the attempt runs, most from the first tries.
+    The scheduler learns from reports of running attempts, most from their first tries.
 
     Args:
         page_hosts: hosts that gave a page so far; it grows. A half-open breaker closes with the first one reported.

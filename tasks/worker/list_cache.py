@@ -29,7 +29,7 @@ class ListEntries:
 
 
 def matchable(hit: Hit, path: str) -> str:
-    """The text of a listed address: title, abstract, and what the address itself says, percent-decoded."""
+    """Return the text of a listed address: title, abstract, and the percent-decoded address."""
     return matchable_text(hit.title, [(hit.abstract, path)])
 
 
@@ -51,7 +51,7 @@ class ListCache:
         """A list from memory, or read; while another attempt reads it, it is waited for.
 
         Args:
-            read: reads it; what it raises is passed on, and nothing is kept.
+            read: reads the list. Its errors are passed on, and nothing is cached.
             wait_s: the longest wait for another attempt.
 
         Raises:

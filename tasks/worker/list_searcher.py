@@ -34,7 +34,7 @@ class ListSearcher:
     """Reads the lists of one site for one attempt; a `Searcher` whose engine is not asked for words.
 
     Args:
-        note_error: called where a sitemap of an index could not be read.
+        note_error: called if a sitemap of an index could not be read.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class ListSearcher:
         except TimeoutError:
             raise WaitTooLong(self._deps.hosts.name(url), _WAIT_S) from None
         hits = await self._mentioning(listed, listed_keywords(url))
-        # Of a page of links nobody says how many mention the product: they are counted.
+        # A page of links does not report how many of them mention the product: they are counted.
         return index_by_address(ResultPage(None, hits, empty=not hits, more=listed.more))
 
     async def _mentioning(

@@ -38,10 +38,11 @@ HEARTBEAT_S = 5.0
 # The first ones follow each other closely: allocation waits to learn what a new node can do.
 _FIRST_BEATS_S = (0.5, 0.5, 1.0, 1.0, 2.0)
 _STARVING_BEAT_S = 2.0
-# A node whose attempts wait for permits can be given more of them: it tells so this soon after its last heartbeat.
+# A node whose attempts wait for permits can take more of them. It reports that at the earliest this long after its
+# last heartbeat.
 _SOONEST_BEAT_S = 0.5
 _WINDOW_S = 60.0
-# Leases begun ahead of a free slot, at most so many a slot: their targets come from the database, which may be far.
+# Maximum number of leases begun ahead of a free slot, per slot: their targets come from the database, maybe far away.
 _MOST_AHEAD = 8
 _SMOOTHING = 0.125
 
@@ -107,7 +108,7 @@ class CrawlNode:
         self._refused: set[str] = set()  # leases that are being given back
         self._tasks: set[asyncio.Task[None]] = set()
         self._pulse: asyncio.Task[None] | None = None
-        self._more_idle = asyncio.Event()  # set once more attempts only wait than the last heartbeat said
+        self._more_idle = asyncio.Event()  # set when more attempts only wait than at the last heartbeat
         self._reported_idle = 0
         self._stopping = False
         self._logged_off_s = 0.0
@@ -280,7 +281,7 @@ class CrawlNode:
             log.exception("node %s: heartbeat", self.node.name)
 
     def _clock_off(self, now: datetime) -> float:
-        """Seconds that this machine's clock is ahead of the database's; logged where they have changed much."""
+        """Return the seconds that this machine's clock is ahead of the database's. A large change is logged."""
         off_s = (self._deps.now() - now).total_seconds()
         if abs(off_s - self._logged_off_s) > CLOCK_S:
             self._logged_off_s = off_s

@@ -100,7 +100,7 @@ class PageCollector:
         return self._new_page(target, PageRead(hit.title, (hit.post,)), [body], "utf-8")
 
     async def page(self, target: WorkTarget) -> NewPage | None:
-        """A page with its reviews, all parts of their list; None where it has not changed since it was stored.
+        """Return a page with its reviews from all parts of their list; None if it is unchanged since it was stored.
 
         Raises:
             FetchError: no page, with its class.
@@ -108,7 +108,7 @@ class PageCollector:
         """
 
         async def once() -> NewPage | None:
-            # Whether its document has changed says nothing of what its scripts fetch.
+            # An unchanged document is no evidence that the data its scripts fetch is unchanged.
             conditions = None if self._is_made_by_script else _conditions(target)
             response = await self._page(target.url, conditions)
             if response.status == _NOT_MODIFIED:
@@ -209,7 +209,7 @@ class PageCollector:
 
 
 def _validator(headers: Mapping[str, str], name: str) -> str | None:
-    """A validator for a conditional request; None where it is no text that a database takes."""
+    """Return a validator for a conditional request; None if no database takes it as text."""
     value = headers.get(name, "")
     return value if value and value.isascii() and value.isprintable() else None
 
@@ -229,7 +229,7 @@ def _join_parts(reviews: tuple[Review, ...], further: tuple[Review, ...]) -> tup
     joined = list(reviews)
     for review in further:
         if review.key.startswith("#"):
-            # A place may be taken: parts count those of empty records, too.
+            # A place may be taken, because parts also count empty records.
             review = review._replace(key=_free_place(keys, len(joined)))
         if review.key not in keys:
             keys.add(review.key)

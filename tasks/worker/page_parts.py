@@ -11,7 +11,7 @@ from tasks.fetching.hosts import HostCatalog
 from tasks.worker.counters import Timing
 
 RENEW_EVERY_S = 10.0
-"""A lease is renewed so often while a page is made: many short waits may come at once."""
+"""Seconds between renewals of a lease while a page is made: many short waits may come at once."""
 
 
 class PageParts:
@@ -59,7 +59,7 @@ class PageParts:
 
     @contextmanager
     def _active(self) -> Iterator[None]:
-        """One of them under way: the first takes the place of the page, which waits for it; the others count, too."""
+        """Count one part under way. The first replaces the page, which waits for it; later ones also count."""
         if self._under_way:
             self._timing.active.__enter__()
         self._under_way += 1

@@ -201,7 +201,7 @@ class _Apart:
         paths = f"import sys; sys.path[:] = {sys.path!r}; "
         with theirs, contextlib.ExitStack() as stack:
             stack.callback(self._connection.close)
-            # A session of its own: what a terminal sends to the whole group is not for it.
+            # It has its own session, so that signals which a terminal sends to the whole group don't reach it.
             self._process = subprocess.Popen(
                 [
                     sys.executable,

@@ -1,6 +1,6 @@
 """Pseudonyms of authors: two reviews of one author are still seen as such, but not the author's name.
 
-A pseudonym is HMAC-SHA256(key, site, 0, name), 60 bits of it in base 32. Without the key nobody can try names out, and
+A pseudonym is HMAC-SHA256(key, site, 0, name), 60 bits of it in base 32. Names can't be tried out without the key, and
 the same name is another one on another site. Two of a million authors of a site share one with a chance of about
 10^12 / 2^61, that is 4e-7.
 """
@@ -21,7 +21,7 @@ from tasks.reading.copies.authors import is_nobody
 
 PREFIX = "author-"
 NOBODY_PREFIX = "anonymous-"
-"""Begins the pseudonym of a name that identifies nobody. `is_nobody` is true of the pseudonym, as of the name."""
+"""Prefix of the pseudonym of a name that identifies no person. `is_nobody` is true of name and pseudonym."""
 SHORTEST_KEY = 16
 
 _CHARS = 12
@@ -58,7 +58,7 @@ class Pseudonyms:
 
 
 def load_key(path: Path) -> str:
-    """The key in a file that only its owner may read; made where there is none, once for all processes.
+    """Return the key in a file that only its owner may read. If it is missing, it is made once for all processes.
 
     Raises:
         InputError: it can't be read or made.

@@ -41,7 +41,7 @@ _REST_S = 5.0
 # Of both scripts. KEYS: head. ARGV: keys of 16 bytes in one string.
 # Head: ready (1: holds every page that was stored when it was made), layers, blocks:N of each, capacity and count of
 # the newest, capacity of the first. A layer's string is there in full from the beginning: a shorter one was evicted;
-# what is left would call stored pages new, so the head goes too.
+# its remaining part would call stored pages new, so the head is deleted as well.
 _COMMON = """
 local head = KEYS[1]
 local layers = tonumber(redis.call('HGET', head, 'layers') or 0)
@@ -85,7 +85,7 @@ local function any(newest, block, bits)
 end
 """
 
-# Returns a string of 1 (maybe) and 0 (new); nil where there is no set to ask.
+# Returns a string of 1 (maybe) and 0 (new); nil if there is no set to ask.
 _HAS = (
     _COMMON
     + """
@@ -98,7 +98,7 @@ return table.concat(answers)
 """
 )
 
-# Returns layers, count and capacity of the newest, capacity of the first; nil where there is no set: whoever makes it
+# Returns layers, count and capacity of the newest, capacity of the first; nil if there is no set: its next builder
 # reads these pages from the database. A key that is there already does not count.
 _ADD = (
     _COMMON
@@ -149,7 +149,7 @@ HASHES = 8
 GROWTH = 2
 TIGHTENING = 0.5
 MOST_BITS = 2**32
-"""Of one layer: what a Redis string holds (512 MB)."""
+"""Maximum size of a layer: the limit of a Redis string (512 MB)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +234,7 @@ class RedisSeen:
         self._away_until: float | None = None
 
     async def has(self, keys: Sequence[bytes]) -> list[bool] | None:
-        """Of each key whether it may be stored; None: there is no complete set, or Redis is away."""
+        """Return for each key whether it may be stored; None if there is no complete set, or Redis is away."""
         answer = await self._try(lambda: self._has(keys=[_HEAD], args=[b"".join(keys)]))
         return (
             None if answer is None else [one in (49, "1") for one in answer]
@@ -248,7 +248,7 @@ class RedisSeen:
         return await self._try(lambda: self._add_keys(keys)) is not None
 
     async def rebuild(self, pages: int, batches: Iterable[Sequence[bytes]]) -> bool:
-        """Make the set from the database where there is no complete one and nobody is making it.
+        """Build the set from the database, unless it is complete or another process builds it.
 
         Nodes may go on adding: the head is there before the first batch is read, so that a page committed later
         comes in through its node.
@@ -261,7 +261,7 @@ class RedisSeen:
             Whether it was made, whole, by this call.
 
         Raises:
-            RedisError, OSError: Redis is away; what is half made is finished by the next call.
+            RedisError, OSError: Redis is away. The next call completes a half-built set.
         """
         if await self._redis.hget(_HEAD, "ready") is not None:
             return False
@@ -277,7 +277,7 @@ class RedisSeen:
         return True
 
     async def _add_keys(self, keys: Sequence[bytes]) -> bool:
-        """Add keys, and a layer once the newest is full; False where there is no set."""
+        """Add keys, and a new layer once the newest is full. Return False if there is no set."""
         answer = await self._add(keys=[_HEAD], args=[b"".join(keys)])
         if answer is None:
             return False
@@ -287,7 +287,7 @@ class RedisSeen:
         return True
 
     async def _grow_to(self, number: int, first_capacity: int) -> None:
-        """Add the layer of this number, unless somebody did."""
+        """Add the layer of this number, unless another node added it."""
         made = layer(number, first_capacity, ERROR)
         await self._grow(keys=[_HEAD], args=[number - 1, made.capacity, made.blocks, first_capacity])
 

@@ -1,6 +1,6 @@
 """The log of requests: one JSON line for each that was sent, written by a thread.
 
-The event loop only adds to a queue. A file that can't be written to (a full disk) is told once, and crawling goes on.
+The event loop only adds to a queue. A file that can't be written to (a full disk) is logged once; crawling goes on.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MOST_BYTES = 64_000_000
 """A file that has grown to this is kept as FILE.1, in place of the one before, and a new one begun."""
 
 MOST_QUEUED = 50_000
-"""Lines that wait to be written; what comes while there are more is counted, and not written."""
+"""Maximum number of lines that wait to be written. Further ones are counted and dropped."""
 
 _EVERY_S = 0.5
 _CLOSE_S = 10.0
@@ -41,7 +41,7 @@ class RequestRecord:
 
     Attributes:
         at: when its answer, or its failure, was there.
-        node: its name; its address, where it asks for no attempt.
+        node: name of the node; its address if it asks outside an attempt.
         status: 0: it was not answered.
         size: bytes of the body, decompressed.
         error: why there was no whole answer; empty: there was one.
@@ -62,7 +62,7 @@ class RequestRecord:
 
     @property
     def outcome(self) -> str:
-        """In one word: ok, redirect, unchanged, or the class of the error."""
+        """Return the outcome in one word: ok, redirect, unchanged, or the class of the error."""
         if self.error or self.status < 300:
             return self.error or "ok"
         if self.status < 400:
@@ -70,7 +70,7 @@ class RequestRecord:
         return str(error_class(self.status))
 
     def line(self) -> str:
-        """As a line of JSON."""
+        """Return the record as a line of JSON."""
         fields = {
             "time": self.at.isoformat(timespec="milliseconds"),
             "node": self.node,

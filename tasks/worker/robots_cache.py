@@ -21,7 +21,7 @@ log = logging.getLogger("reviewloop.robots")
 
 KEEP = timedelta(hours=24)
 KEEP_UNANSWERED_S = 2.0
-"""Shorter than the first rest of a host that does not answer: whoever probes it after the rest asks it anew."""
+"""Seconds that a missing answer is cached: less than a host's first rest, so the probe after it asks again."""
 
 
 Fetch = Callable[[str], Awaitable[Response]]
@@ -33,7 +33,7 @@ class RobotsCache:
     One per process; for the coroutines of one event loop.
 
     Args:
-        clock: monotonic seconds, for the age of what is in memory.
+        clock: monotonic seconds, for the age of cached files.
     """
 
     def __init__(self, writer: Writer, clock: Callable[[], float] = time.monotonic) -> None:
@@ -46,7 +46,7 @@ class RobotsCache:
     async def rules(self, url: str, fetch: Fetch, address: str = "") -> RobotsRules:
         """The rules of the host of `url`.
 
-        An answer holds for all addresses and is kept. Where there is none, only the address that asked waits a little
+        An answer holds for all addresses and is kept. If there is none, only the address that asked waits a little
         before it asks again: another one may be answered.
 
         Args:
@@ -89,7 +89,7 @@ class RobotsCache:
         except FetchError as error:
             status, text = (error.response.status if error.response else None), ""
         robots = Robots(host, status, text, now)
-        # Nobody waits for it: at worst the file is fetched once more.
+        # The write is not awaited: at worst the file is fetched once more.
         self._writer.later(_SAVE, robots).add_done_callback(_finish_save)
         return robots
 

@@ -42,7 +42,7 @@ class Searcher:
 
     Args:
         zone: the time zone of that site, for posts that result pages hold.
-        note_error: called where a link of the engine's own could not be resolved.
+        note_error: called if a redirecting link of the engine could not be resolved.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Searcher:
         return replace(page, hits=hits)
 
     async def _lane(self, links: list[str]) -> None:
-        """Resolve links until there are none, or the engine refuses: what is left stays as it is."""
+        """Resolve links until there are none, or the engine refuses. Unresolved links stay as they are."""
         while links:
             link = links.pop()
             try:

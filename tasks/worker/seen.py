@@ -20,7 +20,7 @@ BATCH = 400
 # Round trips under way at once. Look-ups that come meanwhile go with the next one: the longer a round trip takes, the
 # more travel with the next, up to the batch.
 _TRIPS = 4
-# Pages are added to the shared set so much later; at worst another node fetches one of them in that time.
+# Delay in seconds until pages are added to the shared set; at worst another node fetches one of them in that time.
 _LINGER_S = 0.5
 _RETRY_S = 5.0
 _MOST_UNSHARED = 100_000
@@ -30,7 +30,7 @@ class SharedSet(Protocol):
     """A set of pages that every process of a cluster sees; it may err towards yes, and may be lost."""
 
     async def has(self, keys: Sequence[bytes]) -> Sequence[bool] | None:
-        """Of each key whether it may be in the set; None: not available now. One round trip."""
+        """Return for each key whether it may be in the set; None: not available now. One round trip."""
 
     async def add(self, keys: Sequence[bytes]) -> bool:
         """Add keys of committed pages; False: not now. One round trip."""

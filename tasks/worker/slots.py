@@ -19,7 +19,7 @@ class Slots:
 
     Args:
         most: slots.
-        on_idle: called when a slot is free and nobody waits for it.
+        on_idle: called when a slot is free and no attempt waits for it.
     """
 
     def __init__(self, most: int, on_idle: Callable[[], None] = lambda: None) -> None:
@@ -30,7 +30,7 @@ class Slots:
 
     @property
     def free(self) -> int:
-        """Free slots that nobody waits for; negative where more attempts work or wait than there are slots."""
+        """Number of free slots that no attempt waits for; negative if there are fewer slots than attempts."""
         return self._most - self._taken - len(self._queue)
 
     async def _take(self) -> None:

@@ -64,8 +64,8 @@ class Tries:
             self._end_try(target, kind, counts=not kind.facts.about_host)
 
     def settle(self) -> None:
-        """Store the faults that were held. Below the floor it is the pair that fails, whatever is asked: that says
-        nothing of the target."""
+        """Store the faults that were held. Below the floor the pair fails for every target, so they are no evidence
+        against the target."""
         for target, kind in self._faults:
             self._end_try(target, kind, counts=not self.below_floor)
         self._faults.clear()
@@ -84,7 +84,7 @@ class Tries:
         self._buffer.end(target, state, reason, counts=counts, unchanged=unchanged)
 
     async def note(self, url: str, error: FetchError) -> None:
-        """Count an error, and let its host rest where that follows."""
+        """Count an error, and let its host rest if the error calls for that."""
         self._counters.errors[error.error] += 1
         await self._failures.note_error(url, error)
 

@@ -73,7 +73,7 @@ class WriteBuffer:
             # Not gather(): an interruption here must not take pages off the queue.
             waited_for: set[asyncio.Future[Any]] = {*self._unsaved, *self._ending}
             await asyncio.wait(waited_for)
-            await asyncio.sleep(0)  # the callbacks of what is done run
+            await asyncio.sleep(0)  # lets the callbacks of finished writes run
             for saving, target in list(self._unsaved.items()):
                 error = saving.exception()
                 if not isinstance(error, Unstorable | UnicodeError):

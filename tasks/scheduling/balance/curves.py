@@ -1,6 +1,6 @@
 """Run time of a node over the number of URLs it gets: f(w, n) of the 2019 balance paper, by whatever model.
 
-Every curve is piecewise linear over n >= 0, nondecreasing and not negative, apart from n = 0, where a node that
+Every curve is piecewise linear over n >= 0, nondecreasing and not negative. n = 0 is an exception: a node that
 gets nothing may take less than the curve's beginning (no setup). Many curves are evaluated at once (`Curves`).
 """
 
@@ -19,7 +19,7 @@ Counts = NDArray[np.int64]
 
 
 _MOST = 1e100
-"""Of any number in a curve: times the URLs, squared and summed it is still a floating-point number."""
+"""Bound of any number in a curve. Multiplied by the URLs, squared and summed it is still a floating-point number."""
 
 
 class CurveError(InputError):
@@ -127,7 +127,7 @@ class Curves:
         return np.where(n > 0, busy, self._idle)
 
     def urls(self, seconds: float) -> Floats:
-        """About the most URLs of each node, not rounded, within so many seconds; below 0 where it does not begin.
+        """Return about the most URLs that each node can do in `seconds`, not rounded; below 0 if it can't begin.
 
         The values of `seconds` at whole numbers next to it decide.
         """
@@ -158,7 +158,7 @@ class AllocationResult:
 
 
 def evaluate(curves: Curves, allocation: Counts) -> AllocationResult:
-    """The run times to which an allocation, shape (M,), leads."""
+    """Return the run times of an allocation, shape (M,)."""
     seconds = curves.seconds(allocation)
     return AllocationResult(
         tuple(allocation.tolist()), tuple(seconds.tolist()), float(seconds.max()), float(seconds.var())

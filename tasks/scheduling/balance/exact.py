@@ -1,7 +1,7 @@
 r"""The exact minimum of the longest run time over integer splits, for nondecreasing curves.
 
-The paper (2019 balance, equations 7-10) minimises the variance of the run times, as a stand-in for what is
-wanted: that all is done early. A split can have less variance and end later: f_1 = 0, 4, 4 s and f_2 = 0, 5, 9
+The paper (2019 balance, equations 7-10) minimises the variance of the run times, as a stand-in for the real
+aim: an early end. A split can have less variance and end later: f_1 = 0, 4, 4 s and f_2 = 0, 5, 9
 s for n = 0, 1, 2 and N = 2: 1 + 1 has a variance of 0.25 s^2 and ends at 5 s, 2 + 0 has 4 s^2 and ends at 4 s.
 So the makespan is solved here, and both figures are reported of every split (`curves.AllocationResult`).
 
@@ -26,7 +26,7 @@ themselves, so T* is exact with respect to the curves as computed.
 
 The choice among optimal splits. Let A be the nodes whose run time at u(T*) equals T*, p_i the smallest n with
 f_i(n) = T* for i in A, and S = sum_{A} p_i + sum_{not A} u_i(T*) - N.
-- S <= 0 (or T* = 0, where p_i = 0): every node of A stays at T* and gets between p_i and u_i. All run times are
+- S <= 0 (or T* = 0, so that p_i = 0): every node of A stays at T* and gets between p_i and u_i. All run times are
   as at u(T*): the nodes outside A run as long as they can without ending after T*.
 - S > 0: then S < |A|, or T* would not be the smallest (all of A at p_i - 1 makes C of the value below T*, which
   is < N). S nodes of A go one step down to v_i = f_i(p_i - 1). For a constant c the best S nodes by
@@ -34,8 +34,8 @@ f_i(n) = T* for i in A, and S = sum_{A} p_i + sum_{not A} u_i(T*) - N.
   over c; so the best window is the best choice of all.
 
 Guaranteed: minimum makespan. And, with idle nodes taking 0 s, the least variance of those minimum makespan
-splits in which nodes below T* are filled up to u_i(T*) and a node of A gives up one step at most; another one
-may have less. Where no two curves tie at T* and none is flat there, the optimal split is the only one.
+splits that fill nodes below T* up to u_i(T*) and reduce a node of A by at most one step; another split
+may have less. If no two curves tie at T* and none is flat there, the optimal split is the only one.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from tasks.scheduling.balance.curves import Counts, Curves, Floats, even
 
 
 def exact(curves: Curves, total: int) -> Counts:
-    """The split with the smallest makespan; ties as the module says.
+    """Return the split with the smallest makespan; ties follow the module's rule.
 
     Args:
         curves: of M >= 1 nodes.
@@ -66,7 +66,7 @@ def exact(curves: Curves, total: int) -> Counts:
 
 
 def _max_counts(curves: Curves, limit_s: float, total: int) -> Counts:
-    """u(T): the most URLs in 0..total of each node within so many seconds, if it is done with none."""
+    """u(T): the most URLs in 0..total that each node does within `limit_s`, if it needs no time for none."""
     # Apart from rounding, the answer is next to the straight line's; each end is checked all the same.
     guess = np.clip(curves.urls(limit_s), 0.0, float(total)).astype(np.int64)
     low, high = np.maximum(guess - 1, 0), np.minimum(guess + 2, total + 1)
@@ -116,7 +116,7 @@ def _optimal_split(curves: Curves, total: int, makespan_s: float) -> Counts:
 
 
 def _fill(least: Counts, most: Counts, missing: int) -> Counts:
-    """So many URLs more, within `most`, the first nodes first."""
+    """Give `missing` more URLs to the nodes, up to `most`, the first nodes first."""
     room = most - least
     before = np.cumsum(room) - room
     return np.asarray(least + np.clip(missing - before, 0, room), dtype=np.int64)

@@ -1,7 +1,7 @@
 """Run-time curves learned from recorded runs (2019 balance paper, run-time model).
 
 The network is the paper's (`network`: six inputs, 13 tanh neurons, min-max scaling). Ours is what it is fed with
-and how it is trained: scaling is of logarithms, since a run time is a product of what the node is and how much
+and how it is trained: scaling is of logarithms, since a run time is a product of the node's speed and how much
 it gets, and its noise a factor (so what is predicted is the median); and steps are Levenberg-Marquardt's, with a
 ridge chosen by cross-validation over whole nodes, instead of the published gradient descent.
 
@@ -14,7 +14,7 @@ squares): nondecreasing by construction, as the exact solver needs it. Beyond th
 slope of its upper half goes on.
 
 Too few: with fewer than `LEAST_RUNS` runs nothing is trained. 105 weights pass through 105 points whatever
-these say; twice as many runs are the least from which a fifth can be left out twice and the rest still be more
+the data; twice as many runs are the fewest of which a fifth can be left out twice and the rest still be more
 than the weights.
 """
 
@@ -69,7 +69,7 @@ class Features:
     """Inputs of the network: logarithms, scaled (1).
 
     Attributes:
-        usual: what stands for a parameter that is not known: the median of what is, shape (parameters,).
+        usual: value for an unknown parameter: the median of the known ones, shape (parameters,).
         inputs: scaling of parameters and n.
         outputs: scaling of the seconds.
     """
@@ -80,7 +80,7 @@ class Features:
 
     @staticmethod
     def fit(samples: Sequence[Sample]) -> Features:
-        """From the samples a network is to be trained on."""
+        """Return the features of the samples that a network is trained on."""
         rows = np.array([sample.node.values() for sample in samples], dtype=np.float64)
         usual = np.array([np.median(known) if (known := row[~np.isnan(row)]).size else 1.0 for row in rows.T])
         urls = np.array([sample.urls for sample in samples], dtype=np.float64)
@@ -106,7 +106,7 @@ class Trained:
     """A trained network.
 
     Attributes:
-        features: what it is fed with.
+        features: inputs of the network.
         weights: of the network.
         ridge: penalty it was trained with.
         runs: how many it was trained on.
@@ -136,7 +136,7 @@ class Trained:
         return Curve(((0.0, 0.0), *points), float(slope))
 
     def as_json(self) -> dict[str, Any]:
-        """As plain JSON types; `read_json` makes the same network of it."""
+        """Return plain JSON types; `read_json` makes the same network of them."""
         scalings = {"inputs": self.features.inputs, "outputs": self.features.outputs}
         return {
             "usual": self.features.usual.tolist(),
@@ -167,11 +167,11 @@ def train(samples: Sequence[Sample], seed: int, go_on: Callable[[], bool] = lamb
 
     Args:
         samples: recorded runs.
-        seed: of what is left out and of the weights to begin with: the same seed, the same network.
+        seed: for the folds and the initial weights. The same seed gives the same network.
         go_on: asked before each of the 29 fits.
 
     Raises:
-        TrainingEnded: `go_on` said no.
+        TrainingEnded: `go_on` returned false.
         TrainingError: a number of a sample is not above 0, or there are too few samples.
     """
     _check(samples)

@@ -18,7 +18,7 @@ from tasks.scheduling.balance.curves import Floats
 INPUTS = 6
 """Five parameters of the node, and n."""
 HIDDEN = 2 * INPUTS + 1
-"""13 neurons. The paper says 6 in one place and 13 in another; 2 x 6 + 1 fits the theorem it cites."""
+"""13 neurons. The paper has 6 in one place and 13 in another; 2 x 6 + 1 fits the theorem it cites."""
 
 WEIGHTS = HIDDEN * (INPUTS + 2) + 1
 """How many weights there are: 105."""
@@ -41,11 +41,11 @@ class Scaling:
 
     @staticmethod
     def fit(values: Floats) -> Scaling:
-        """From the least and most of each column of `values`, shape (rows, columns)."""
+        """Return the scaling by the range of each column of `values`, shape (rows, columns)."""
         return Scaling(values.min(0), values.max(0))
 
     def scale(self, values: Floats) -> Floats:
-        """Into [0, 1] where within the range of what it was made from."""
+        """Scale `values` to [0, 1] by the range that the scaling was made from; outside it they exceed [0, 1]."""
         span = self.high - self.low
         return np.asarray((values - self.low) / np.where(span > 0, span, 1.0), dtype=np.float64)
 
@@ -135,7 +135,7 @@ def fit(start: Weights, inputs: Floats, outputs: Floats, ridge: float) -> tuple[
 
 
 def _derivatives(weights: Weights, inputs: Floats) -> Floats:
-    """Of the outputs by the weights, in the order of `Weights.flat`: shape (runs, weights)."""
+    """Return the derivatives of the outputs by the weights, in the order of `Weights.flat`: shape (runs, weights)."""
     hidden = weights.hidden(inputs)
     inward = (1.0 - hidden**2) * weights.outward
     by_inward = (inputs[:, :, None] * inward[:, None, :]).reshape(len(inputs), -1)

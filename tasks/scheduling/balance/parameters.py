@@ -1,4 +1,4 @@
-"""Parameters of a node, and recorded runs: what the run-time model learns from (2019 balance paper)."""
+"""Parameters of a node, and recorded runs: the data that the run-time model learns from (2019 balance paper)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class NodeParameters:
 
     @staticmethod
     def read(values: Mapping[str, float | None]) -> NodeParameters:
-        """From a mapping that has (at least) the names of `PARAMETERS`. Raises KeyError."""
+        """Read a mapping that has (at least) the names of `PARAMETERS`. Raises KeyError."""
         return NodeParameters(*(values[name] for name in PARAMETERS))
 
 
@@ -45,7 +45,7 @@ class Sample:
     Attributes:
         node: parameters of the node it ran on.
         urls: n, at least 1.
-        seconds: what it took, above 0.
+        seconds: its run time, above 0.
     """
 
     node: NodeParameters

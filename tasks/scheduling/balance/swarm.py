@@ -7,14 +7,14 @@ particle is
 
 and then V = w V + c1 r1 (pbest - X) + c2 r2 (gbest - X) (12), X = X + ceil(V) (13), with w = 0.8, c1 = c2 = 2,
 r1 and r2 uniform in [0, 1]. The paper's text keeps the larger fitness; it minimises, so the smaller is kept
-here. What it leaves open: r1 and r2 are drawn for each particle and dimension, f_i of a negative n_i is that of
+here. It leaves some things open: r1 and r2 are drawn for each particle and dimension, f_i of a negative n_i is that of
 0, and the bests change after every iteration.
 
 Nothing in (12) bounds a velocity, and w = 0.8 with c1 + c2 = 4 lies outside the region where particles come to
 rest (c1 + c2 < 24 (1 - w^2) / (7 - 5 w) = 2.88; Poli 2009): they swing on, and the best creeps towards the
 optimum by lucky hits (`reviewloop bench balance` shows it by number of iterations).
 The penalties are soft too: the best particle may hold other than N URLs, or less than none on
-a node. So the result says whether it is feasible, and a repaired allocation stands beside it.
+a node. So the result reports whether it is feasible, and includes a repaired allocation.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class SwarmResult:
         published: the best particle as it is: integers that may be negative or sum to other than N.
         feasible: it is an allocation: none negative, N in sum.
         fitness: of the best particle (11), in s^2.
-        allocation: the best particle, repaired where it was not feasible.
+        allocation: the best particle, repaired if it was not feasible.
     """
 
     published: tuple[int, ...]
@@ -53,7 +53,7 @@ class SwarmResult:
 
 
 def swarm(curves: Curves, total: int, rng: np.random.Generator, iterations: int = ITERATIONS) -> SwarmResult:
-    """Divide `total` URLs over M >= 1 nodes. Raises InputError where there is no node."""
+    """Divide `total` URLs over M >= 1 nodes. Raises InputError if there is no node."""
     if not len(curves):
         raise InputError("there is no node to divide the URLs over; give at least one")
     shape = (PARTICLES, len(curves))

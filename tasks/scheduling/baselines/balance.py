@@ -5,10 +5,10 @@ nodes of that kind, exactly (`tasks.scheduling.balance.exact`), by each node's c
 network's of its machine (`AllocationSettings.run_times`); without one the overhead of an attempt, then the node's
 seconds per page pooled over sites. Slots divide a node's URLs evenly among them. In queue order, each subtask
 then goes to the node with a free slot that has most left of its share, whatever the site, until shares are used up:
-what a node is good at plays no part.
+the sites at which a node is good play no part.
 
-Assumed where the paper says nothing: kinds are divided one after the other, the one with the fewest nodes first, and
-what a node got of one comes before what it gets of the next; a subtask for which no node with a share is left (its
+Assumed, as the paper leaves it open: kinds are divided one after the other, the one with the fewest nodes first, and
+a node's share of one comes before its share of the next; a subtask for which no node with a share is left (its
 nodes failed, a person asked for one) goes to any that may take it, or it would wait for ever.
 """
 
@@ -28,11 +28,11 @@ from tasks.scheduling.posterior import posterior
 from tasks.scheduling.ready_queue import ReadyQueue, SubtaskGroup
 
 _ANY_SITE = ("",)
-"""No site is called so: what is expected of it is the node's own mean over all sites."""
+"""Key of a node's own mean over all sites. No site has this name."""
 
 
 class Balance(Baseline):
-    """The strategy; it remembers its division, which it can make anew at any time."""
+    """The strategy. It remembers its division, which it can repeat at any time."""
 
     def __init__(self, settings: AllocationSettings) -> None:
         super().__init__(settings)
@@ -92,13 +92,13 @@ def _divide(context: DecisionContext, run_times: Mapping[str, Curve]) -> dict[st
 
 
 def _slots_curve(curve: Curve, slots: int) -> Curve:
-    """The curve of a node with so many slots, from that of one of them."""
+    """Return the curve of a node with `slots` slots, given the curve of one slot."""
     many = max(1, slots)
     points = tuple((n * many, seconds) for n, seconds in curve.points)
     return replace(curve, points=points, seconds_per_url=curve.seconds_per_url / many)
 
 
 def _remaining_curve(curve: Curve, count: int, seconds: float) -> Curve:
-    """A node's curve for further URLs, once it has got so many, which take it so long."""
+    """Return a node's curve for further URLs, after `count` URLs that take `seconds`."""
     later = ((n - count, s) for n, s in curve.points if n > count)
     return replace(curve, points=((0.0, seconds), *later), idle_s=0.0)

@@ -38,7 +38,7 @@ class Ring:
         self._names = [name for _, name in points]
 
     def list_followers(self, at: int) -> Iterator[str]:
-        """Nodes in the order in which they follow a place, each once."""
+        """Yield the nodes that follow a place, in order, each once."""
         begin = bisect(self._at, at)
         following = chain(range(begin, len(self._names)), range(begin))
         yield from dict.fromkeys(self._names[place] for place in following)

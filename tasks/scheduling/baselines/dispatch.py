@@ -1,4 +1,4 @@
-"""The frame of the baseline strategies: in which order waiting subtasks are looked at, and how one is given away."""
+"""The frame of the baseline strategies: the order of waiting subtasks, and how one is given away."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from tasks.scheduling.ready_queue import Level, ReadyQueue, SubtaskGroup
 from tasks.scheduling.statistics import Knowledge
 
 Why = Callable[[str], Explanation]
-"""Of a node that could be given a subtask now: what it was chosen by, or was not, for people."""
+"""Return for people why a node that could be given a subtask now was chosen, or was not."""
 
 _MANY_PAIRS = 10_000
-"""With more pairs than this, estimates are made less often: their cost grows with the number."""
+"""With more pairs than this, estimates are made less often, because their cost grows with the number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,7 @@ class DecisionContext:
         Args:
             group, node, place: what goes where.
             why: for people.
-            scores: what nodes were ranked by, by name; None where nothing is ranked.
+            scores: value of each node in the ranking, by name; None if nothing is ranked.
         """
         ready, first = self.ready, group.first
         score_of = scores if scores is not None else lambda _: None
@@ -116,7 +116,7 @@ class Baseline(ABC):
         return None
 
     def is_outdated(self, context: DecisionContext, lasts_s: float) -> bool:
-        """True once what the strategy worked out has to be made anew, which the caller then does.
+        """Return True once the strategy must repeat its calculation, which the caller then does.
 
         That is so after `lasts_s` seconds, and when a site is new, a node came or went, or a host refuses others.
         """
@@ -128,7 +128,7 @@ class Baseline(ABC):
 
 
 def stretch(lasts_s: float, ready: ReadyQueue) -> float:
-    """How long estimates last, in seconds: `lasts_s`, longer in proportion where there are very many pairs."""
+    """Return how long estimates last, in seconds: `lasts_s`, and longer in proportion if there are very many pairs."""
     return lasts_s * max(1.0, len(ready.sites) * len(ready.nodes) / _MANY_PAIRS)
 
 
@@ -152,7 +152,7 @@ def give_to_owners(
 
     Args:
         context: of the decision.
-        owner: the node of a subtask, one that may take it; None where there is none.
+        owner: returns the node of a subtask, one that may take it; None if there is none.
         why: for people, of the subtasks of a group and a node.
     """
     ready = context.ready

@@ -7,7 +7,7 @@ In queue order, each subtask goes, among the nodes that can take it, to the one 
 3. but never to one whose efficiency at the site (active seconds per collected page) is too poor: worse than the best
    one's of those that may take it, busy ones too, by more than 1 / `_POOR`. Such work waits for the others.
 
-Assumed here, as the paper leaves it open: a pair of which (nearly) nothing is known comes before all others, so
+Assumed here, as the paper leaves it open: a pair with (nearly) no data comes before all others, so
 that each is tried once; while that first attempt runs it comes after those that are known. "No longer" holds until the
 pair's data have faded to less than half an attempt: then it counts as unknown again. A pair that was
 tried and collected nothing has an endless efficiency. Between equals chance decides.
@@ -29,14 +29,14 @@ _POOR = 0.5
 """Assumed: an efficiency worse than the best one's by more than 1 / this is too poor."""
 
 _KNOWN = 0.5
-"""Attempts (faded) from which a pair counts as known."""
+"""Number of attempts (faded) that make a pair known."""
 
 _TRIAL_S = 300.0
-"""After so long a first attempt that left no trace (it was given back) is made again."""
+"""Seconds after which a first attempt that left no trace (it was given back) is repeated."""
 
 
 class _Seen(NamedTuple):
-    """Observed rates at a site, of the nodes that may take a group; those of which nothing is known are left out.
+    """Observed rates at a site, of the nodes that may take a group. Nodes without data are left out.
 
     Attributes:
         completion, efficiency_s: by node.
@@ -48,7 +48,7 @@ class _Seen(NamedTuple):
     limit_s: float
 
     def poor(self, node: str) -> bool:
-        """Whether a node's efficiency is too poor; one of which nothing is known is not."""
+        """Return True if a node's efficiency is too poor; a node without data is not."""
         return self.efficiency_s.get(node, 0.0) > self.limit_s
 
     def why(self, node: str) -> Explanation:
@@ -106,5 +106,5 @@ class Feedback2014(Baseline):
         return self._seen[key]
 
     def _rank(self, site: str, name: str, seen: _Seen) -> float:
-        """Its completion rate; above all rates before it was tried, below them while it is tried first."""
+        """Return the completion rate; above all rates before the first attempt, below them while it runs."""
         return seen.completion.get(name, -1.0 if (site, name) in self._trials else 2.0)

@@ -4,7 +4,7 @@ For each crawl one of the `nearest` nodes with the least estimated delay to the 
 identity stands for the random number, so the draw stays the same while the subtask waits. It waits for the node drawn,
 even while others are idle. Nodes that may not take it (dead, refused by a host, failed it, of another kind) are left
 out before the nearest are counted, so the next nearest takes their place. Nodes of unknown delay come after all others,
-in an order of their own for each site. Where no delays are known at all (`distances` is None) it is the `random`
+in an order of their own for each site. If no delays are known at all (`distances` is None) it is the `random`
 allocation.
 """
 

@@ -1,12 +1,12 @@
 """The `sed` allocation: shortest expected delay (after Linux Virtual Server's scheduler), on observed rates.
 
-A subtask goes to the node i, busy or not, where
+A subtask goes to the node i, busy or not, for which
 
     (attempts held + subtasks waiting for it + 1) x seconds expected of the subtask there / slots
 
-is smallest; where that one is busy, the subtask waits. In LVS a request that must queue does so at its server and
+is smallest; if that node is busy, the subtask waits. In LVS a request that must queue does so at its server and
 counts among its connections. Here all wait in one place, so those that wait for a busy node are counted while the
-ready queue is gone through, and not bound to it: the next decision counts anew. Without them, half of the slower nodes
+ready queue is gone through, and not bound to it: the next decision counts again. Without them, half of the slower nodes
 would idle before any backlog. A level is gone through in rounds, each in queue order, that count one, two, four ...
 more of each group: the cost grows only with the logarithm of their number.
 
@@ -30,10 +30,10 @@ from tasks.scheduling.ready_queue import Backlog, ReadyQueue, SubtaskGroup
 
 
 class ShortestDelay(Baseline):
-    """The strategy; it remembers its estimates, which it can make anew at any time."""
+    """The strategy. It remembers its estimates, which it can repeat at any time."""
 
     _rows: dict[object, Array]
-    """By site, and by what groups have in common; set by the first decision that has anything to decide."""
+    """Estimates by site, and by the common facts of groups. The first decision with anything to decide sets them."""
 
     def assign(self, context: DecisionContext) -> Iterator[Assignment]:
         """See `Baseline`."""
@@ -56,7 +56,7 @@ class ShortestDelay(Baseline):
                             scores = dict(zip(names, delays.tolist(), strict=True))
                             yield context.give(group, names[best], _why(scores), scores.get)
                             break
-                        delays[best] = np.inf  # so many wait for it before the next best is as good
+                        delays[best] = np.inf  # enough wait for it that the next best is as good
                         before = delays.min() / seconds[best] - held[best]
                         joining = int(np.clip(before, 1, most - counted[group]))
                         held[best] += joining
@@ -82,9 +82,9 @@ class ShortestDelay(Baseline):
 
 
 def _estimate(context: DecisionContext) -> dict[object, Array]:
-    """By site, seconds of a subtask on a slot of each node, over the node's slots.
+    """Return by site the seconds of a subtask on a slot of each node, divided by the node's slots.
 
-    A subtask has the mean targets left of what waits of its site, up to the typical number.
+    A subtask has the mean number of open targets of its site's waiting subtasks, up to the typical number.
     """
     ready, usual = context.ready, Backlog(1, TYPICAL_PAGES)
     waiting = [ready.backlog.get(site, usual) for site in ready.sites]

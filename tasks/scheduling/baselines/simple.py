@@ -1,4 +1,4 @@
-"""The `random`, `round_robin` and `least_loaded` allocations: what was observed does not count."""
+"""The `random`, `round_robin` and `least_loaded` allocations, which ignore all observations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tasks.scheduling.ready_queue import ReadyQueue
 
 
 class RandomNode(Baseline):
-    """In queue order, each subtask to one of the nodes that can take it, all equally likely."""
+    """Give each subtask, in queue order, to one of the nodes that can take it, all equally likely."""
 
     def assign(self, context: DecisionContext) -> Iterator[Assignment]:
         """See `Baseline`."""
@@ -21,7 +21,7 @@ class RandomNode(Baseline):
 
 
 class RoundRobin(Baseline):
-    """In queue order, each subtask to the next node in turn that can take it.
+    """Give each subtask, in queue order, to the next node in turn that can take it.
 
     The turn goes round the nodes in the order they appeared, whatever the site. A node that can't take the subtask
     misses its turn. The strategy remembers only whose turn was last.
@@ -44,7 +44,7 @@ class RoundRobin(Baseline):
                     break
 
     def _follow(self, ready: ReadyQueue) -> None:
-        """Keep the turn where it is when nodes come and go."""
+        """Keep the turn at its node when nodes come and go."""
         names = list(ready.nodes)
         if names == self._names:
             return
@@ -54,7 +54,7 @@ class RoundRobin(Baseline):
 
 
 class LeastLoaded(Baseline):
-    """In queue order, each subtask to the node with the smallest share of its slots taken, of those that can take it.
+    """Give each subtask, in queue order, to the node with the smallest share of its slots in use that can take it.
 
     Between equals the one with fewer attempts, then chance decides. A node that may be given attempts ahead of its
     slots has less than nothing taken while it has none.

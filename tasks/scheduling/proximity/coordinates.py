@@ -1,13 +1,13 @@
-"""Coordinates of sites and nodes, from what the crawl measures by itself: delays of some (site, node) pairs.
+"""Coordinates of sites and nodes, from the delays of some (site, node) pairs that the crawl itself measures.
 
 Coordinates are those of Global Network Positioning (Ng and Zhang, Predicting Internet network distance with
 coordinates-based approaches, INFOCOM 2002; the 2010 paper uses it): the distance of two places is the estimated delay,
-and the places minimise the sum over measured pairs of the squared relative error, ((|x - y| - t) / t)^2, where t is the
+and the places minimise the sum over measured pairs of the squared relative error, ((|x - y| - t) / t)^2, with t the
 measured delay and |x - y| the Euclidean distance. Each host is moved by Levenberg-Marquardt from several starts.
 
 GNP wants landmarks, and delays among them (`research.papers.gnp`); a crawl measures only nodes to sites. But two
 nodes that crawl the same site are no farther apart than the way over it, and the shortest such way over all sites comes
-near to what is between them (the triangle rule by which IDMaps estimates: Francis, Jamin, Paxson, Zhang, Gryniewicz,
+near to their distance (the triangle rule of IDMaps: Francis, Jamin, Paxson, Zhang, Gryniewicz,
 Jin, An architecture for a global Internet host distance estimation service, INFOCOM 1999). Classical scaling of these
 ways places the nodes. From there sites are placed against nodes and nodes against sites in turn, a few steps each. From
 random places the same objective ends in far worse minima (measured: median relative error 0.55 instead of 0.10).
@@ -38,7 +38,7 @@ _TINY_MS = 1e-6
 _HOST_STARTS = 4
 _ROUNDS = 12
 _STEPS = 8
-# A place that is stuck on the wrong side of the others is found by starting anew, once the others are about right.
+# A place that is stuck on the wrong side of the others is found by a new start, once the others are about right.
 _ANEW = frozenset({0, 4})
 _MOST_PARTNERS = 48
 """Measured pairs of one host that are used: more cost time and change little."""
@@ -46,11 +46,11 @@ _MOST_PARTNERS = 48
 
 @dataclass(frozen=True, slots=True)
 class Delays:
-    """Delays by name: measured where they were measured, else estimated (`tasks.scheduling.decision.Distances`).
+    """Delays by name: measured if possible, else estimated (`tasks.scheduling.decision.Distances`).
 
     Attributes:
         sites, nodes: row and column of each name.
-        delays_ms: (S, N); NaN where a pair was not measured, and site or node have no place.
+        delays_ms: (S, N); NaN if a pair was not measured, and site or node have no place.
     """
 
     sites: Mapping[str, int]
@@ -59,7 +59,7 @@ class Delays:
 
     @staticmethod
     def estimate(measured_ms: Mapping[tuple[str, str], float]) -> Delays | None:
-        """From the measured delays of (site, node); None where there are too few of them.
+        """Estimate all delays from the measured ones of (site, node); None if there are too few of them.
 
         Raises:
             InputError: a delay that is not positive.
@@ -75,7 +75,7 @@ class Delays:
         return Delays(sites, nodes, np.where(np.isfinite(rtt_ms), rtt_ms, estimated))
 
     def ms(self, sites: Sequence[str], nodes: Sequence[str]) -> Matrix:
-        """Milliseconds (sites, nodes); NaN where nothing is known."""
+        """Return milliseconds (sites, nodes); NaN if nothing is known."""
         unknown_site, unknown_node = len(self.sites), len(self.nodes)
         rows = [self.sites.get(name, unknown_site) for name in sites]
         columns = [self.nodes.get(name, unknown_node) for name in nodes]
@@ -134,7 +134,7 @@ def _select_measured(rtt_ms: Matrix) -> tuple[NDArray[np.intp], NDArray[np.intp]
 
 
 def _place(rtt_ms: Matrix, seed: int) -> tuple[Matrix, Matrix]:
-    """Places (S, d) and (N, d), where every host was measured often enough."""
+    """Return places (S, d) and (N, d). Every host must have enough measurements."""
     chance = np.random.default_rng(seed)
     to_nodes, to_sites = _Pairs.draw(rtt_ms, chance), _Pairs.draw(rtt_ms.T, chance)
     at_nodes = scale_classically(_ways(rtt_ms), DIMENSIONS)
@@ -155,14 +155,14 @@ def _place(rtt_ms: Matrix, seed: int) -> tuple[Matrix, Matrix]:
 
 @dataclass(frozen=True, slots=True)
 class _Pairs:
-    """Of each host, the pairs that are used: the partners it was measured to (H, k), and delays (H, k), NaN beyond."""
+    """The pairs used for each host: the measured partners (H, k), and delays (H, k), NaN beyond."""
 
     partners: NDArray[np.intp]
     rtt_ms: Matrix
 
     @staticmethod
     def draw(rtt_ms: Matrix, chance: Generator) -> _Pairs:
-        """Of delays (H, P): all, or as many as are used, drawn."""
+        """Draw pairs from delays (H, P): all, or at most the number that is used."""
         measured = np.isfinite(rtt_ms)
         most = min(_MOST_PARTNERS, int(measured.sum(1).max()))
         order = np.where(measured, chance.random(rtt_ms.shape), 2.0)
@@ -175,7 +175,7 @@ class _Pairs:
 
 
 def _ways(rtt_ms: Matrix) -> Matrix:
-    """The shortest way from node to node over a site (N, N); NaN where no site was measured by both."""
+    """Return the shortest way from node to node over a site (N, N); NaN if no site was measured by both."""
     legs = np.where(np.isfinite(rtt_ms), rtt_ms, np.inf)
     ways = np.stack([(legs + leg[:, None]).min(0) for leg in legs.T])
     np.fill_diagonal(ways, 0.0)
@@ -187,7 +187,7 @@ def settle(starts: Matrix, against: Matrix, rtt_ms: Matrix, most_steps: int = MO
 
     Args:
         starts: (n, H, d) coordinates.
-        against: (H, k, d) coordinates of what each host was measured to.
+        against: (H, k, d) coordinates of each host's measured partners.
         rtt_ms: (H, k) delays, NaN where not measured.
         most_steps: from each start.
 
@@ -224,7 +224,7 @@ def distances_ms(ones: Matrix, others: Matrix) -> Matrix:
 def host_starts(landmarks: Matrix, rtt_ms: Matrix, seed: int) -> Matrix:
     """Places to begin the search for hosts at, from (L, d) landmarks and (H, L) delays to them -> (starts, H, d).
 
-    The first start is beside the nearest landmark, never at it: the distance has no slope there.
+    The first start is next to the nearest landmark, never at it: the distance has no slope there.
     """
     chance = np.random.default_rng(seed)
     spread = np.maximum(landmarks.std(0), _TINY_MS)

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 Matrix = NDArray[np.float64]
-"""Delays or coordinates; the shape is in the docstring of what takes it."""
+"""Delays or coordinates. The function that takes them documents the shape."""
 
 Residuals = Callable[[Matrix, NDArray[np.intp]], tuple[Matrix, Matrix]]
-"""From parameters (b, p) of the problems with these numbers (b,): residuals (b, m) and Jacobians (b, m, p)."""
+"""Takes parameters (b, p) of the problems with these numbers (b,). Returns residuals (b, m), Jacobians (b, m, p)."""
 
 MOST_STEPS = 100
 """Steps after which a problem is left as it is."""
@@ -29,7 +29,7 @@ _MOST_DAMPING = 1e8
 def least_squares(residuals: Residuals, start: Matrix, most_steps: int = MOST_STEPS) -> tuple[Matrix, Matrix]:
     """A local minimum of the sum of squared residuals of each problem.
 
-    A problem is done once a step gains less than a millionth of its sum, at the latest after so many steps.
+    A problem is done once a step gains less than a millionth of its sum, at the latest after `most_steps` steps.
 
     Args:
         residuals: of some of the problems, with their derivatives.
