@@ -19,13 +19,13 @@ from tasks.domain.failures import ErrorClass
 from tasks.domain.host_wait import UNREACHABLE
 
 LONGEST_REST_S = 6 * 3600.0
-"""The most a rest grows to."""
+"""Maximum rest of a host that refuses, in seconds."""
 
 FIRST_UNREACHABLE_S = 3.0
 """The rest of a host that did not answer; each further one in a row doubles it."""
 
 LONGEST_UNREACHABLE_S = 900.0
-"""The most it grows to."""
+"""Maximum rest of a host that does not answer, in seconds."""
 
 JITTER = 0.1
 """A rest is prolonged by up to this share, so that nodes don't come back at the same moment."""
@@ -101,7 +101,7 @@ def rest_s(cause: ErrorClass, times: int, retry_after_s: float | None, rng: Rand
 
 
 def unreachable_rest_s(times: int, rng: Random) -> float:
-    """How long a host rests for an address that it did not answer.
+    """Return the seconds that a host rests for an address that it did not answer.
 
     Args:
         times: rests in a row, this one included.

@@ -21,7 +21,7 @@ class TaskError(ReviewloopError):
 
 
 class IllegalTransition(TaskError):
-    """A subtask was asked to go where the state machine does not lead."""
+    """The state machine has no such transition from the subtask's state."""
 
 
 class UnknownSubtask(TaskError, InputError):

@@ -67,7 +67,7 @@ class _AddressForm:
     Attributes:
         right: advice that ends every error.
         has_login: it may hold a user and a password.
-        path: fits what may stand behind the host.
+        path: pattern of the part behind the host.
         is_query: returns True for a query that may stand there.
     """
 
@@ -206,7 +206,7 @@ def _cut_scheme(text: str, form: _AddressForm) -> tuple[str, str]:
 
 
 def _read_rest(scheme: str, rest: str, form: _AddressForm) -> GivenAddress:
-    """Read what stands behind a scheme."""
+    """Read the part behind a scheme."""
     end = next((place for place, char in enumerate(rest) if char in "/?#"), len(rest))
     netloc = rest[:end]
     beyond = rest[end:]

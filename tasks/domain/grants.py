@@ -41,7 +41,7 @@ class HostGrants:
     answers_well: bool = False
 
     def grant_for(self, address: str) -> AddressGrants:
-        """The grant to this address."""
+        """Return the grant to this address."""
         return self.addresses.get(address, _FULL)
 
 

@@ -45,7 +45,7 @@ class EngineLimits:
 
     @classmethod
     def for_engine(cls, engine: Engine) -> EngineLimits:
-        """The limits of an engine of the catalog."""
+        """Return the limits of an engine of the catalog."""
         return cls(engine.max_hits, engine.hits_per_page, engine.count_cap)
 
 
@@ -122,7 +122,7 @@ class Partition(NewPartition):
 
     @property
     def end(self) -> int:
-        """The number behind its last chunk."""
+        """The number after its last chunk."""
         return self.first_chunk + len(self.chunks)
 
     def pages_of(self, chunk: int) -> range:
@@ -140,7 +140,7 @@ class Partition(NewPartition):
         )
 
     def is_over(self, limits: EngineLimits) -> bool:
-        """Return True if there is more than the engine lists: by its number, or as it listed all it ever does."""
+        """Return True if there are more hits than the engine lists: it reports more, or it listed its maximum."""
         if self.is_whole(limits):
             return False
         return self.is_at_cap(limits) if self.reported is None else self.reported > limits.most
@@ -172,7 +172,7 @@ def hit_count(partition: Partition, limits: EngineLimits) -> HitCount:
 
 
 def all_counted(partitions: Sequence[Partition]) -> bool:
-    """Whether every hit of a task was listed, so that its different hits are its number."""
+    """Return True if every hit of a task was listed, so that its different hits can be counted."""
     # Of the others something took the place.
     of = [one for one in partitions if one.state in (PartitionState.OPEN, PartitionState.FULL)]
     return bool(of) and all(one.provenance is Provenance.COUNTED for one in of)

@@ -1,4 +1,4 @@
-"""A trouble that many callers notice, in the log of a process: one line when it begins and one when it is over."""
+"""Log of an outage that many callers notice: one line when it begins and one when it is over."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SETTLE_S = 30.0
 
 
 class Outage:
-    """Whether something is away that this process needs: a server, or a lock. For several threads.
+    """The state, there or away, of a server or lock that this process needs. Several threads may use it.
 
     Everything that asks for it reports here, and no other part logs that it is away. Without it, each of a process's
     connections logs the same outage again and again.
@@ -44,7 +44,7 @@ class Outage:
         self._is_logged = False
 
     def note_loss(self, error: object) -> None:
-        """Note that it was not there. Log the first such error of an outage.
+        """Record that it is away. Log the first such error of an outage.
 
         Soon after an outage, an error is logged only if it lasts: most come from connections of that outage.
         """

@@ -9,14 +9,14 @@ from itertools import count
 
 @dataclass(frozen=True, slots=True)
 class PageFloor:
-    """The fewest pages an attempt has to make of its requests.
+    """The minimum number of pages that an attempt must make of its requests.
 
     The belief about a (site, node) is a Beta(a, b) over the chance that a request gives a page. After a number of tries
     with some pages its mean is (a + pages) / (a + b + tries). The attempt ends once that is below `least_share`:
 
         pages < least_share * tries - slack        with slack = a - least_share * (a + b)
 
-    So a pair nothing is known of ends after a few failures, and one that is known well outlives a bad moment.
+    So an unknown pair ends after a few failures, and a well-known one outlives a bad moment.
 
     Attributes:
         least_share: pages of a request, 0 to 1; 0: the attempt does not end early.

@@ -63,7 +63,7 @@ def canonical(url: str) -> str:
 
 
 def page_key(url: str) -> bytes:
-    """16 bytes a page is known by: a hash of its canonical address, less the scheme (http is https).
+    """Return the 16 bytes that identify a page: a hash of its canonical address without its scheme.
 
     Raises:
         FetchError: as `canonical`.
@@ -112,7 +112,7 @@ def _normal_escape(match: re.Match[str]) -> str:
 
 
 def _remove_dots(path: str) -> str:
-    """Dot segments resolved (RFC 3986, 5.2.4)."""
+    """Return the path with dot segments resolved (RFC 3986, 5.2.4)."""
     kept: list[str] = []
     segments = path.split("/")[1:]
     for segment in segments:

@@ -67,7 +67,7 @@ class PairStats:
         return PairStats.unpack(map(operator.add, self.values(), other.values()))
 
     def fade(self, age_s: float, half_life_s: float = HALF_LIFE_S) -> PairStats:
-        """The same sums `age_s` seconds later: each times 2 ** -(age_s / half_life_s).
+        """Return the sums `age_s` seconds later: each times 2 ** -(age_s / half_life_s).
 
         Both rates stay as they are; only the weight of the evidence shrinks. A negative age (a clock set back)
         counts as 0.
@@ -190,12 +190,12 @@ RESPONSES = 50
 """Response times of a pair beyond which older ones fade."""
 
 _SLOWER = 0.25
-"""Weight of a response time that is longer than those before: what delays an answer only adds to the distance."""
+"""Weight of a response time that is longer than those before: delays only add to the distance."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoundTrip:
-    """How far a site is from a node.
+    """The distance of a site from a node.
 
     Attributes:
         ms: with the noise removed, above 0.

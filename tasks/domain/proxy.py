@@ -18,7 +18,7 @@ class Proxy:
 
     @property
     def place(self) -> str:
-        """HOST:PORT: what hosts see of all nodes behind it counts as one address."""
+        """HOST:PORT. Hosts see all nodes behind it as one address."""
         return urlsplit(self.url).netloc.rpartition("@")[2]
 
     def __repr__(self) -> str:

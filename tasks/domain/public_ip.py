@@ -44,7 +44,7 @@ _SPECIAL_IPV6 = tuple(
 )
 """Blocks of IANA's special-purpose address registries (RFC 6890; read in November 2026). No web host is in them.
 
-They are listed here because what `ipaddress` calls global differs between versions of Python.
+They are listed here because versions of Python differ in the addresses that `ipaddress` calls global.
 """
 
 _GLOBAL_UNICAST = IPv6Network("2000::/3")

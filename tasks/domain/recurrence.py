@@ -30,7 +30,7 @@ class Recurrence:
     """A rule of recurrence.
 
     Attributes:
-        cron: five fields: minute, hour, day of the month, month, weekday; empty: by `every`. Where both day fields
+        cron: five fields: minute, hour, day of the month, month, weekday; empty: by `every`. If both day fields
             are given, either of them is enough, as in crontab(5).
         zone: name of the time zone that `cron` is read in.
         every: the time from one run to the next; zero with `cron`.
@@ -41,7 +41,7 @@ class Recurrence:
     every: timedelta = timedelta()
 
     def next_time(self, moment: datetime) -> datetime:
-        """The next time after a moment; for an interval, of a run at that moment.
+        """Return the next time after a moment; an interval counts from that moment.
 
         If clocks go forward, a time that is left out comes by the distance later. If they go back, an hour that
         comes twice counts once, unless the rule is for every hour.
@@ -75,7 +75,7 @@ def cron_rule(expression: str, zone: str = "UTC", now: datetime | None = None) -
 
 @lru_cache(maxsize=512)
 def _triggers(expression: str, zone: str) -> tuple[CronTrigger, ...]:
-    """The trigger of an expression; two where either day field is enough. Raises InputError."""
+    """The trigger of an expression; two if either day field is enough. Raises InputError."""
     from apscheduler.triggers.cron import CronTrigger  # takes a while to import
 
     try:

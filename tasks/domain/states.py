@@ -39,7 +39,7 @@ def count_open(queues: Mapping[str, int]) -> int:
 
 
 class Transition(StrEnum):
-    """Why a subtask changes its queue."""
+    """The cause of a subtask's change of queue."""
 
     CREATE = "create"
     ADMIT = "admit"

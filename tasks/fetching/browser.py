@@ -65,7 +65,7 @@ class Browser:
             return False
 
     def leave(self) -> None:
-        """A page is done with."""
+        """Record that a page is closed."""
         self._places.release()
 
     async def render(self, document: Response, ask: Ask, is_own: IsOwn) -> Response:

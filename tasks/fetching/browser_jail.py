@@ -66,7 +66,7 @@ def _filter(machine: int, socket_call: int) -> bytes:
 
 
 def close_off() -> None:
-    """Give up, for good, the right to connect anywhere. Raises OSError where the kernel has no such thing."""
+    """Give up, for good, the right to connect anywhere. Raises OSError if the kernel can't."""
     machine, socket_call = _MACHINES[platform.machine()]
     code = ctypes.create_string_buffer(_filter(machine, socket_call))
     program = _Program(len(code.raw) // 8, ctypes.cast(code, ctypes.c_void_p))

@@ -190,7 +190,7 @@ class Chromium:
         await self._end(running)
 
     async def close(self) -> None:
-        """End every one there is."""
+        """End every running Chromium."""
         self._running = None
         for running in list(self._all):
             await self._end(running)

@@ -245,7 +245,7 @@ class Downloader:
         *,
         trusted: bool,
     ) -> Response:
-        """One request and its answer, whatever its status; `elapsed_s` goes on from ``spent_s``."""
+        """Send one request and return its answer, whatever its status. `elapsed_s` continues from ``spent_s``."""
         multi = self._multi
         if multi is None:
             raise RuntimeError("the downloader is not open: use `async with`")
@@ -271,7 +271,7 @@ class Downloader:
             self._free.append(transfer)
 
     def _connection_target(self, url: str, authority: str) -> tuple[str, str, list[bytes]]:
-        """The address to connect to, what to ask for there, and the header lines to do it with."""
+        """Return the address to connect to, the target to ask for, and the header lines."""
         cut = url.index("://") + 3 + len(authority)
         target = url[cut:] if url.startswith("/", cut) else f"/{url[cut:]}"
         if self._in_lab:

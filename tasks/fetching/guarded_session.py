@@ -194,7 +194,7 @@ class _LimitedAnswer(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        """Read what came. Raises FetchError if it is more than may come."""
+        """Read received bytes. Raises FetchError if they exceed the limit."""
         count = self._raw.readinto(buffer)
         self._left -= count or 0
         if self._left < 0:

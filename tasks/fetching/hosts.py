@@ -100,7 +100,7 @@ class HostCatalog:
         return self._limits.get(host, self._default)
 
     def engine_host(self, engine: str) -> str:
-        """The host an engine's result pages come from."""
+        """Return the host of an engine's result pages."""
         return self._engine_host[engine]
 
     def site_hosts(self, site: str) -> tuple[str, str]:

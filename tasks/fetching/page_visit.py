@@ -1,6 +1,6 @@
 """One script-made page, open in Chromium: its requests are answered, it comes to rest, and it is read.
 
-Nothing reaches it but what `Visit` answers.
+The page receives only the answers of `Visit`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _VALIDATORS = frozenset({"etag", "last-modified"})
 _NEXT_COOKIE = re.compile(r",\s*(?=[^\s;,=]+=)")
 
 Ask = Callable[[str, Mapping[str, str]], Awaitable[Response]]
-"""Fetches what a page asks for, with headers. Raises FetchError, WaitTooLong."""
+"""Fetches a URL for a page, with headers. Raises FetchError, WaitTooLong."""
 
 IsOwn = Callable[[str], bool]
 """True for a URL of the page's own host. The page is incomplete without its answer."""
@@ -98,7 +98,7 @@ class Visit:
             task.cancel()
 
     async def _quiet(self) -> None:
-        """Return when the page has asked for nothing for `QUIET_S`. Raises what its own host failed with."""
+        """Return when the page has asked for nothing for `QUIET_S`. Raises the error of its own host."""
         while self.failure is None and not (self._is_restless() and not self._under_way):
             self._changed.clear()
             if self._under_way:
@@ -113,7 +113,7 @@ class Visit:
             raise self.failure
 
     def _is_restless(self) -> bool:
-        """Whether it has asked for too much, or there is hardly time left to read it."""
+        """Return True if the page has asked for too much, or hardly any time is left to read it."""
         ends_at = self.patience.when() if self.patience is not None else None
         hurries = ends_at is not None and ends_at - asyncio.get_running_loop().time() < _RESERVE_S
         return hurries or self._requests >= MOST_REQUESTS
@@ -221,7 +221,7 @@ def unreadable(why: Message) -> FetchError:
 
 
 async def _read(session: CDPSession) -> tuple[str, bool]:
-    """The page as it is now, and whether its document has loaded.
+    """Return the page as it is now, and whether its document has loaded.
 
     It is read in pieces, in an isolated world that the page's scripts can't change.
 
@@ -268,7 +268,7 @@ def _is_main(request: Request) -> bool:
 
 
 def _is_passed(name: str) -> bool:
-    """Whether a header that the browser would send is sent; the node has some of its own."""
+    """Return True if a header of the browser is sent on. The node sets some headers itself."""
     return name not in _OWN_HEADERS and not name.startswith(("sec-", ":"))
 
 

@@ -61,7 +61,7 @@ class Permits(Protocol):
     """Grants permits; first come, first served."""
 
     async def reserve(self, host: str, address: str, limits: Limits) -> float:
-        """Reserve one permit; the seconds until its time (0: now).
+        """Reserve one permit and return the seconds until its time (0: now).
 
         If that would be more than `MAX_AHEAD_S` (a resting host), the wait is returned and nothing is
         reserved: end the attempt or try again later.
@@ -140,7 +140,7 @@ class PermitBook:
         return len(self._hosts)
 
     def reserve(self, host: str, address: str, limits: Limits, now: float) -> float:
-        """Reserve one permit; the seconds until its time (0: now)."""
+        """Reserve one permit and return the seconds until its time (0: now)."""
         state = self._hosts.get(host) or self._new_host(host, now)
         mine = state.addresses.get(address)
         if mine is None:

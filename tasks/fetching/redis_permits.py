@@ -88,7 +88,7 @@ class RedisPermits:
         self._sweep_at = _SWEEP_RESERVED
 
     async def reserve(self, host: str, address: str, limits: Limits) -> float:
-        """See `Permits`. Raises redis.RedisError where Redis doesn't answer."""
+        """See `Permits`. Raises redis.RedisError if Redis doesn't answer."""
         reserved = self._reservation(host, address)
         reserved.asking += 1
         try:
@@ -115,7 +115,7 @@ class RedisPermits:
             return waits_s[0]
 
     async def push_back(self, host: str, address: str, delay_s: float) -> None:
-        """See `Permits`. Raises redis.RedisError where Redis doesn't answer."""
+        """See `Permits`. Raises redis.RedisError if Redis doesn't answer."""
         self._reservation(host, address).times.clear()
         _, mine, paces = self._keys(host, address)
         keep_s = int(delay_s) + _EXPIRE_AFTER_S
@@ -138,7 +138,7 @@ class RedisPermits:
             await self.push_back(host, address, min(answer.retry_after_s, LONGEST_ASKED_S))
 
     async def get_grants(self, hosts: Collection[str]) -> dict[str, HostGrants]:
-        """See `Permits`. Raises redis.RedisError where Redis doesn't answer."""
+        """See `Permits`. Raises redis.RedisError if Redis doesn't answer."""
         names = list(hosts)
         if not names:
             return {}

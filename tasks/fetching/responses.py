@@ -34,7 +34,7 @@ _NO_HTTP = frozenset({pycurl.E_UNSUPPORTED_PROTOCOL, pycurl.E_FTP_WEIRD_SERVER_R
 
 
 class NameUnknown(FetchError):
-    """The host's name leads to no address."""
+    """The host's name has no address."""
 
 
 def headers_ended(lines: list[bytes]) -> bool:

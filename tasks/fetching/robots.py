@@ -14,7 +14,7 @@ from protego import Protego
 from tasks.domain.address import MAX_URL_CHARS
 
 ROBOTS_TOKEN = "reviewloop"
-"""The name robots.txt is read for."""
+"""Name of the crawler in robots.txt."""
 
 # Parsed at most this far (RFC 9309, 2.5 asks for at least 500 KiB).
 MAX_CHARS = 500 * 1024
@@ -28,7 +28,7 @@ _NAMES = re.compile(r"[a-z0-9_*-]+")
 _SMALL_CHARS = 32 * 1024
 
 LONGEST_CHECK_S = 2e-3
-"""CPU time that the rules may take for one address; more, and those with stars count as refusals."""
+"""Maximum CPU seconds of the rules for one address. Beyond it, rules with stars count as refusals."""
 
 # Measured on one core of a small server: a piece of a rule between two stars, looked for in no text; and one character
 # of an address that it is looked for in.
@@ -46,7 +46,7 @@ class RobotsState(StrEnum):
 
     @property
     def answered(self) -> bool:
-        """True where the verdicts rest on an answer and may be kept."""
+        """True if the verdicts rest on an answer and may be kept."""
         return self in (RobotsState.RULES, RobotsState.ALLOW_ALL)
 
 
@@ -70,7 +70,7 @@ class RobotsRules:
 
     @classmethod
     def parse(cls, text: str, status: int | None) -> Self:
-        """The rules that follow from the answer to a request for robots.txt (RFC 9309, 2.3.1).
+        """Return the rules that follow from the answer to a request for robots.txt (RFC 9309, 2.3.1).
 
         If it is "unavailable" (4xx) or a web page, all is allowed; a server error, and 429, which is a
         refusal to answer just now, allow nothing until asked again.
@@ -103,7 +103,7 @@ class RobotsRules:
     def allows(self, url: str, user_agent: str) -> bool:
         """Return True if this address may be asked: never if the state is DISALLOW_FOR_NOW or UNKNOWN.
 
-        Rules whose stars would take longer than `LONGEST_CHECK_S` for this address refuse whatever begins as they do.
+        If the stars of a rule would take longer than `LONGEST_CHECK_S`, it refuses all addresses that begin like it.
 
         Args:
             user_agent: the crawler's product token (``reviewloop``), without version.

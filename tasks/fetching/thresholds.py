@@ -27,7 +27,7 @@ from math import inf, sqrt
 from typing import NamedTuple
 
 FLOOR = 0.05
-"""The least share of a pace."""
+"""Minimum share of a pace."""
 
 BELOW = 0.85
 """The share of a rate that was refused which is kept afterwards."""
@@ -92,11 +92,11 @@ class Answered(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """The rate that a host is believed to bear of one address before it refuses it (module docstring).
+    """The rate that a host is believed to bear from one address before it refuses (module docstring).
 
     Attributes:
         share: of the address's limit, up to 1; not less than one request in `LONGEST_WINDOW_S`.
-        hold_s: before it is raised.
+        hold_s: seconds until it is raised.
         refused_at: when it was last refused.
         raised_at: when the share last grew.
     """
@@ -135,7 +135,7 @@ def bearable_rate(counts: Sequence[int]) -> tuple[float, float]:
 
 
 def threshold_refused(before: Threshold, answered: Answered, now: float, spacing_s: float) -> Threshold:
-    """The threshold after a refusal that speaks of frequency; the same one where too little was borne before it.
+    """Return the threshold after a refusal because of frequency; unchanged if the host bore too little before it.
 
     Args:
         spacing_s: between two requests of the address at the configured rate.
@@ -170,7 +170,7 @@ def threshold_borne(before: Threshold, answered: Answered, now: float, spacing_s
 
 
 def round_length_s(share: float, spacing_s: float) -> float:
-    """Seconds until the answers to a changed pace are in.
+    """Return the seconds until the answers to a changed pace are in.
 
     Args:
         share: in force.

@@ -83,7 +83,7 @@ class Transfer:
 
         Args:
             origin: scheme, host and port to connect to.
-            target: what to ask there for, sent byte by byte (libcurl would rewrite ``%2f`` in an address).
+            target: path and query, sent byte by byte (libcurl would rewrite ``%2f`` in an address).
             lines: header lines, ``Name: value``.
             timeout_s: for the whole transfer.
             trusted: the host may be on a private address.

@@ -148,7 +148,7 @@ class AttemptCounters:
     errors: Counter[str] = field(default_factory=Counter)
 
     def count_known(self) -> None:
-        """A hit that was tried turned out to be stored already."""
+        """Count a tried hit that was stored already."""
         self.known += 1
         self.responsible -= 1
         self.tried -= 1

@@ -49,7 +49,7 @@ class RefusedRedirect(FetchError):
 
 
 class HostStopped(WaitTooLong):
-    """The attempt came to leave the host alone while this request waited for a permit: it was not made."""
+    """The attempt stopped asking the host while this request waited for a permit. It was not made."""
 
     def __init__(self, host: str) -> None:
         super().__init__(host, math.inf)
@@ -124,7 +124,7 @@ class Fetcher:
         blocked: tuple[str, ...] = (),
         search: bool = False,
     ) -> Response:
-        """Fetch a page where robots.txt allows it, with a permit, signed in where its site asks for it.
+        """Fetch a page if robots.txt allows it, with a permit, and signed in if its site requires it.
 
         Args:
             headers: in addition to the node's own: conditions, an engine's.
@@ -168,7 +168,7 @@ class Fetcher:
             browser.leave()
 
     async def _part(self, url: str, headers: Mapping[str, str], own: bool) -> Response:
-        """Requests of a page's scripts; signed in, and on a private address, at the page's own host only."""
+        """Send a request of a page's scripts. Only the page's own host gets the sign-in and may be private."""
         trusts = self._is_private_page if own else nothing
         before = self._prepare_page if own else self._prepare_part
         response = await self._ask(url, before, headers, trusts)

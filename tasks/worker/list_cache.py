@@ -12,7 +12,7 @@ from tasks.reading.judge.product_match import matchable_text
 
 KEEP_S = 3600.0
 MOST_KEPT = 200_000
-"""Addresses of all lists in memory, some 100 MB at most; the lists read longest ago go first."""
+"""Maximum number of addresses in memory, about 100 MB. The lists read longest ago are dropped first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class ListCache:
     async def get_list(
         self, url: str, read: Callable[[], Awaitable[ListEntries]], wait_s: float
     ) -> ListEntries:
-        """A list from memory, or read; while another attempt reads it, it is waited for.
+        """Return a list from memory, or read it. If another attempt reads it, wait for that.
 
         Args:
             read: reads the list. Its errors are passed on, and nothing is cached.

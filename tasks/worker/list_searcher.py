@@ -1,4 +1,4 @@
-"""Lists of one attempt instead of searches: fetched, and what mentions the product are the hits."""
+"""Search of a site without a search: its lists are fetched, and the entries that mention the product are the hits."""
 
 from __future__ import annotations
 

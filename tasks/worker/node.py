@@ -59,7 +59,7 @@ class Throughput:
     ended: deque[float] = field(default_factory=deque)
 
     def count(self, now: float) -> None:
-        """One more attempt ended."""
+        """Record the end of an attempt."""
         self.ended.append(now)
 
     def per_second(self, now: float) -> float:
@@ -119,14 +119,14 @@ class CrawlNode:
         self._pulse = asyncio.create_task(self._beat())
 
     def offer(self, leases: Iterable[Lease]) -> None:
-        """Take leases for this node (a notification brought them); those it has already are passed over."""
+        """Take leases that a notification brought. Those that the node has already are skipped."""
         for lease in leases:
             if lease.token not in self._running and self._knows(lease):
                 self._waiting[lease.token] = lease
         self._begin_more()
 
     def _knows(self, lease: Lease) -> bool:
-        """Whether the lease was given by the entry of its site that this node has; else it goes back."""
+        """Return True if node and lease have the same catalog entry of the site; else the lease goes back."""
         entry = self._entries.get(lease.site, "")
         if lease.site in self._catalog.sites and (not entry or not lease.entry or entry == lease.entry):
             return True
@@ -299,7 +299,7 @@ class CrawlNode:
         self.offer(unstarted)
 
     async def _give_all_back(self, why: Explanation) -> None:
-        """Give back every lease that was not started, those included whose notification has not come."""
+        """Give back every lease that was not started, including those whose notification has not come."""
         self._waiting.clear()
 
         def release(tx: Transaction) -> None:

@@ -73,7 +73,7 @@ class PageCollector:
         self.category: str | None = None
 
     async def results(self, url: str) -> SearchResult:
-        """A result page. Raises FetchError, WaitTooLong."""
+        """Return a result page. Raises FetchError, WaitTooLong."""
         with self._timing.active:
             try:
                 result = await self._searcher.read(url)
@@ -92,7 +92,7 @@ class PageCollector:
         return {key: replace(hit, post=next(judged)) for key, hit in hits.items() if hit.post is not None}
 
     def post(self, target: WorkTarget) -> NewPage | None:
-        """The page of a hit that its result page held as a whole post; None: it has to be requested."""
+        """Return the page of a hit that its result page held as a whole post; None: it has to be requested."""
         hit = self._posts.pop(target.key, None)
         if hit is None or hit.post is None:
             return None

@@ -18,7 +18,7 @@ class PageParts:
     """The requests of one page.
 
     Args:
-        url: of its document.
+        url: address of its document.
         fetch: fetches a part, with headers, and whether it is of the page's own host.
         timing: of the attempt; the page is in its `active`.
         announce_wait: called before waits, with seconds.
@@ -46,7 +46,7 @@ class PageParts:
         return self._hosts.name(url) == self._host
 
     async def ask(self, url: str, headers: Mapping[str, str]) -> Response:
-        """Fetch one. Raises FetchError, WaitTooLong."""
+        """Fetch one part. Raises FetchError, WaitTooLong."""
         self.renew_if_due()
         with self._active():
             return await self._fetch(url, headers, self.is_own(url))

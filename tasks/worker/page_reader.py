@@ -109,7 +109,7 @@ class PageReader:
         return await asyncio.wrap_future(answer)
 
     def _read_quick(self) -> None:
-        """Read some of the quick jobs that wait, in the one thread that does this; each job brings one call."""
+        """Read some of the waiting quick jobs. Only one thread does this; each job brings one call."""
         waiting = [self._quick.popleft() for _ in range(min(_TOGETHER, len(self._quick)))]
         turns = [turn for turn in waiting if turn[1].set_running_or_notify_cancel()]
         outcomes = run_together([job for job, _ in turns])
@@ -120,7 +120,7 @@ class PageReader:
                 future.set_result(outcome)
 
     def _serve(self) -> None:
-        """Have the next job done, in the one thread that does this."""
+        """Run the next job. Only one thread does this."""
         turn = self._turns.take()
         if turn is None or not turn[1].set_running_or_notify_cancel():
             return
@@ -174,7 +174,7 @@ class PageReader:
         raise unreadable(Message("the reader ended twice before it had read the page"))
 
     def _end(self) -> int:
-        """End the process; return the status it had ended with before, 0 if it ended by itself."""
+        """End the process, and return its status as `_Apart.end` does."""
         apart, self._apart = self._apart, None
         return apart.end() if apart is not None else 0
 
@@ -245,7 +245,7 @@ class _Apart:
         self._process.kill()
 
     def end(self) -> int:
-        """Close the connection and wait for the process; return the status it ended with by itself, otherwise 0."""
+        """Close the connection and wait for the process. Return its status; 0 if it had to be killed."""
         self._connection.close()
         status: int | None = None
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -21,7 +21,7 @@ from tasks.domain.failures import error_class
 log = logging.getLogger("reviewloop.requests")
 
 MOST_BYTES = 64_000_000
-"""A file that has grown to this is kept as FILE.1, in place of the one before, and a new one begun."""
+"""Maximum size of a file. Then it becomes FILE.1, replacing the previous one, and a new file begins."""
 
 MOST_QUEUED = 50_000
 """Maximum number of lines that wait to be written. Further ones are counted and dropped."""
@@ -40,7 +40,7 @@ class RequestRecord:
     """A request that was sent.
 
     Attributes:
-        at: when its answer, or its failure, was there.
+        at: time of its answer or failure.
         node: name of the node; its address if it asks outside an attempt.
         status: 0: it was not answered.
         size: bytes of the body, decompressed.
@@ -128,7 +128,7 @@ class RequestLog:
             os.close(self._file)
 
     def flush(self) -> None:
-        """Write what waits; called by the thread."""
+        """Write the queued lines. The thread calls this."""
         taken = [self._waiting.popleft() for _ in range(len(self._waiting))]
         if not taken:
             return

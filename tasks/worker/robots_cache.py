@@ -44,13 +44,13 @@ class RobotsCache:
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def rules(self, url: str, fetch: Fetch, address: str = "") -> RobotsRules:
-        """The rules of the host of `url`.
+        """Return the rules of the host of `url`.
 
         An answer holds for all addresses and is kept. If there is none, only the address that asked waits a little
         before it asks again: another one may be answered.
 
         Args:
-            fetch: fetches a URL, raising FetchError; for the robots.txt itself. What else it raises is passed on.
+            fetch: fetches a URL, raising FetchError; for the robots.txt itself. Its other errors are passed on.
             address: source address of the node that asks.
         """
         host = authority_of(url) or urlsplit(url).netloc.lower()

@@ -117,7 +117,7 @@ class SeenPages:
             self._share_after(_LINGER_S)
 
     async def close(self) -> None:
-        """Add what is not in the shared set yet, as far as it takes it now."""
+        """Add the remaining pages to the shared set, if it is available."""
         if self._unshared:
             self._share_now()
         if self._sharing is not None:

@@ -95,6 +95,6 @@ class SlotUse:
             self._slots._give()
 
     def leave(self) -> None:
-        """The attempt is over."""
+        """Give the slot back at the end of the attempt."""
         self.idle()
         self._state = _State.OUT

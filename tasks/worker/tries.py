@@ -15,7 +15,7 @@ MAX_TRIES = 3
 
 
 class Tries:
-    """Counts tries, and stores what becomes of their targets.
+    """Counts tries, and stores the outcome of their targets.
 
     Attributes:
         left: targets still to do, as far as known.
@@ -45,7 +45,7 @@ class Tries:
         )
 
     async def record_failure(self, target: WorkTarget, error: FetchError) -> None:
-        """A try of a hit gave no page."""
+        """Record that a try of a hit gave no page."""
         kind = error.error
         self._failures.hit_errors.add(kind)
         await self.note(target.url, error)

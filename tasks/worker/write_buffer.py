@@ -46,7 +46,7 @@ class WriteBuffer:
         self._ending: set[asyncio.Future[None]] = set()
 
     async def save(self, target: WorkTarget, page: NewPage) -> None:
-        """Store a page; waits only where too many are not stored yet."""
+        """Queue a page to be stored. Wait only if too many are not stored yet."""
         saving = self._writer.later(STORE_PAGES, self._prepare(page))
         self._unsaved[saving] = target
         saving.add_done_callback(lambda done: self._finish_page(done, page.key))

@@ -1,5 +1,5 @@
-"""How many URLs each of M nodes gets, from curves of their run times (2019 balance paper).
+"""Division of URLs over M nodes, by curves of their run times (2019 balance paper).
 
-`parameters` what a node is and what a run took; `curves` run time over URLs; `exact` and `swarm` two ways to divide the
-URLs; `learned` curves learned from recorded runs, by a small `network`.
+`parameters` has nodes and recorded runs, `curves` run time over URLs. `exact` and `swarm` are two ways to divide the
+URLs. `learned` learns curves from recorded runs, by a small `network`.
 """

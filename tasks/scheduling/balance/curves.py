@@ -108,7 +108,7 @@ class Curves:
         return len(self._rows)
 
     def drop_idle(self) -> Curves:
-        """The same curves with nothing at n = 0."""
+        """Return the curves with 0 s at n = 0."""
         same = copy(self)
         same._idle = np.zeros(len(self))
         return same

@@ -123,7 +123,7 @@ def _fill(least: Counts, most: Counts, missing: int) -> Counts:
 
 
 def _best_window(seconds: Floats, lowered: Floats, makespan_s: float, spare: int) -> Counts:
-    """Places of the `spare` values of `lowered` that, put in for makespans, leave `seconds` the least variance."""
+    """Return places of `spare` values of `lowered` that, in place of makespans, give `seconds` the least variance."""
     order = np.argsort(lowered, kind="stable")
     # Moments about the mean: sums of squares of large times would drown their differences.
     mean = float(seconds.mean())

@@ -206,7 +206,7 @@ def _logs(rows: Floats, urls: Floats, usual: Floats) -> Floats:
 def _fit(
     samples: Sequence[Sample], ridge: float, seed: int, go_on: Callable[[], bool], starts: int = _STARTS
 ) -> tuple[Features, Weights]:
-    """The best of several beginnings."""
+    """Return the features, and the weights of the best of several starts."""
     features = Features.fit(samples)
     inputs, outputs = _inputs(features, samples), features.outputs_of(_seconds(samples))
     rng = np.random.default_rng(seed)

@@ -59,7 +59,7 @@ class Balance(Baseline):
         return because(Reason.SHARE_LEFT_TRAINED if is_trained else Reason.SHARE_LEFT, targets=left[name])
 
     def why_held_back(self, ready: ReadyQueue, group: SubtaskGroup) -> Explanation | None:
-        """Return whose shares are used up."""
+        """Return the reason why the group waits: its nodes have used up their shares."""
         return because(Reason.SHARES_USED, nodes=join_names(ready.able(group)))
 
 

@@ -26,7 +26,7 @@ _BUCKETS = 1024
 """Per site: enough that nodes own about as equally many as if each URL were hashed onto the ring by itself."""
 
 _POINTS = 160
-"""Virtual points of a node: what nodes own differs by about 1 / sqrt(160)."""
+"""Number of virtual points of a node. The shares of nodes differ by about 1 / sqrt(160)."""
 
 
 class Ring:
@@ -82,5 +82,5 @@ class ConsistentHash(Baseline):
 
 
 def point(text: str) -> int:
-    """A place on the ring: the same in every process."""
+    """Return a place on the ring, the same in every process."""
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big")

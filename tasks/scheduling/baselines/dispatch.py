@@ -18,7 +18,7 @@ from tasks.scheduling.ready_queue import Level, ReadyQueue, SubtaskGroup
 from tasks.scheduling.statistics import Knowledge
 
 Why = Callable[[str], Explanation]
-"""Return for people why a node that could be given a subtask now was chosen, or was not."""
+"""Returns, for people, why a node that could be given a subtask now was chosen, or was not."""
 
 _MANY_PAIRS = 10_000
 """With more pairs than this, estimates are made less often, because their cost grows with the number."""
@@ -52,7 +52,7 @@ class DecisionContext:
                     return
 
     def choices(self) -> Iterator[tuple[SubtaskGroup, list[str]]]:
-        """The same groups with the nodes that can take the next subtask; those that none can take are left out."""
+        """Yield the groups with the nodes that can take the next subtask. Groups without such a node are left out."""
         for group in self.groups():
             able = self.ready.able(group)
             if able:

@@ -56,7 +56,7 @@ class RoundRobin(Baseline):
 class LeastLoaded(Baseline):
     """Give each subtask, in queue order, to the node with the smallest share of its slots in use that can take it.
 
-    Between equals the one with fewer attempts, then chance decides. A node that may be given attempts ahead of its
+    Ties go to the node with fewer attempts, then to chance. A node that may be given attempts ahead of its
     slots has less than nothing taken while it has none.
     """
 

@@ -104,7 +104,7 @@ def embed(rtt_ms: Matrix, seed: int = 0) -> Coordinates:
 
     Args:
         rtt_ms: (S, N) delays, NaN where not measured.
-        seed: of all chance: the same delays give the same places.
+        seed: of the random numbers. The same delays give the same places.
 
     Raises:
         InputError: no matrix, or a delay that is not positive.
@@ -123,7 +123,7 @@ def embed(rtt_ms: Matrix, seed: int = 0) -> Coordinates:
 
 
 def _select_measured(rtt_ms: Matrix) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Sites and nodes that still have three measured pairs once those with fewer are left out."""
+    """Return the sites and nodes that keep three measured pairs when those with fewer are removed."""
     measured = np.isfinite(rtt_ms)
     while True:
         kept = measured & (measured.sum(1) >= FEWEST_MEASURED)[:, None]
@@ -170,7 +170,7 @@ class _Pairs:
         return _Pairs(partners, np.take_along_axis(rtt_ms, partners, 1))
 
     def settle(self, starts: Matrix, partners: Matrix) -> Matrix:
-        """Places (H, d) from starts (n, H, d), a few steps on, against the places (P, d) of the others."""
+        """Return places (H, d), a few steps from starts (n, H, d), given the places (P, d) of the others."""
         return settle(starts, partners[self.partners], self.rtt_ms, _STEPS)
 
 

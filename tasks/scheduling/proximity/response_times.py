@@ -1,13 +1,13 @@
 """Distance of a site from a node: one delay out of repeated response times (`RoundTrip` averages it over attempts).
 
-Out of repeated measurements: the mode-of-buckets mean of the 2010 paper. A bucket width is picked from the spread of
+Repeated measurements give the mode-of-buckets mean of the 2010 paper. A bucket width is picked from the spread of
 the values; a value's bucket is the integer quotient of value and width; the answer is the mean of all values in the
 three fullest buckets, (sum m1 + sum m2 + sum m3) / (n + p + q).
 
 The paper does not say how the width follows from the spread. Here it is half the median absolute deviation from the
 median: the one spread of those tried (range, standard deviation, quartiles) that an outlier does not widen, and with
 it about 30 % of five values are left out, with a whole one about 20 %: the two shares the paper prints.
-Among equally full buckets the one of smaller delays counts as fuller: what disturbs a measurement adds to it.
+Among equally full buckets the one of smaller delays counts as fuller, because disturbances only add to a delay.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from splitter.errors import InputError
 
 
 def remove_noise(values_ms: Sequence[float], width_deviations: float = 0.5) -> float:
-    """The delay behind repeated measurements.
+    """Return the delay behind repeated measurements.
 
     If more than half of the values are equal there is no spread to take a width from: that value is the answer.
 
     Args:
-        values_ms: at least one, each positive; their order is of no matter.
+        values_ms: at least one, each positive; their order does not matter.
         width_deviations: bucket width, in median absolute deviations.
 
     Returns:

@@ -228,7 +228,7 @@ class PairAttempt:
 
     @property
     def end(self) -> str:
-        """Why it failed, else its outcome."""
+        """The reason of its failure, else its outcome."""
         return self.reason or self.outcome
 
 

@@ -110,7 +110,7 @@ class ProductSettings:
 
 
 class ProductKey(NamedTuple):
-    """What products are sorted by."""
+    """The sort key of products."""
 
     id: int
     name: str

@@ -201,7 +201,7 @@ _UNTRIED = """
 
 
 def _limit_pages(tx: Transaction, subtask_id: int, pages: int) -> None:
-    """Leave out all result pages that are to do but the first ones. Raises InputError if there are fewer."""
+    """Leave out all open result pages except the first ones. Raises InputError if there are fewer."""
     to_do = [target for (target,) in tx.rows(_PAGES_TO_DO, id=subtask_id)]
     if pages > len(to_do):
         raise InputError(
@@ -237,7 +237,7 @@ def set_aside(tx: Transaction, reason: FailureReason, reasons: Mapping[int, Expl
 
 
 def set_aside_unknown_sites(tx: Transaction, catalog: str, gone: Mapping[int, str]) -> None:
-    """Set aside subtasks of sites that the catalog has no more.
+    """Set aside subtasks of sites that have left the catalog.
 
     Args:
         catalog: its name.

@@ -207,7 +207,7 @@ def is_starting(tx: Transaction, within: timedelta, after: datetime | None = Non
 
 
 def bridge_lapse(tx: Transaction, silent_after: timedelta, *, is_new: bool) -> bool:
-    """Note that a scheduler looks now; if none has for too long, or a clock was set, move times by that.
+    """Record a scheduler's look. If none has looked for too long, or a clock was set, move times by that.
 
     Deadlines of leases and heartbeats of nodes move. A lease that was not begun in time goes back at once, as its node
     may have been refused it. Rests of hosts end earlier by as much as the clock was set back.

@@ -1,7 +1,7 @@
 """Invariants of tasks and their partitions: numbering, keywords, spans, hit counts, and that no hit was lost.
 
 Conservation: every hit that result pages brought (`task_parts.new_hits`) is a target of the task, and this target is
-still to do, stored (fetched, or known before), refused or given up. Queries prove this, and what one partition says.
+still to do, stored (fetched, or known before), refused or given up. Queries prove this, and the facts of a partition.
 Python compares the partitions of a task that has several.
 """
 
