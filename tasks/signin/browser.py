@@ -35,8 +35,8 @@ class Form:
     Attributes:
         action: address it is sent to.
         method: "get" or "post".
-        encoding: of the page, and so of what is sent.
-        fields: names and values of what a browser would send, but for buttons.
+        encoding: of the page, and of the values sent.
+        fields: names and values that a browser would send, except buttons.
         button: name and value of its first named button.
     """
 
@@ -46,7 +46,7 @@ class Form:
     fields: tuple[tuple[str, str], ...] = field(repr=False)
     button: tuple[str, str] | None
 
-    def filled(self, values: Mapping[str, str], button: tuple[str, str] | None = None) -> str:
+    def fill(self, values: Mapping[str, str], button: tuple[str, str] | None = None) -> str:
         """The request of a form with these values in their fields and a button pressed (default: the first).
 
         Raises:
@@ -74,7 +74,7 @@ class VisitedPage:
 
     Attributes:
         url: after redirects.
-        text: as sent, decoded; empty where a redirect led to its address and it was not requested.
+        text: as sent, decoded; empty if a redirect led to its address and it was not requested.
     """
 
     url: str
@@ -104,7 +104,7 @@ class VisitedPage:
         )
 
     def shown(self) -> str:
-        """Its text as a reader sees it, title included."""
+        """Return its text as a reader sees it, title included."""
         check_markup(self.text)
         tree = LexborHTMLParser(self.text)
         tree.strip_tags(["script", "style", "template"])
@@ -116,7 +116,7 @@ class Session:
 
     Args:
         settings: how to reach the web.
-        hosts: to which, besides a form's own host, what is filled in may be sent.
+        hosts: may get the filled-in values, as a form's own host may.
         now: aware; when the sign-in began.
 
     Attributes:

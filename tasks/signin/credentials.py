@@ -35,7 +35,7 @@ class Credentials:
 
     Attributes:
         name: of the site or engine.
-        environment: where the variables are looked up.
+        environment: the variables by name.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """Errors of signing in. No message carries a secret, and none is chained to an error that might.
 
 SignInError
-├── SignInRefused         the site said no: name, password or client are wrong, or a captcha stands in the way
+├── SignInRefused         the site refused: name, password or client are wrong, or a captcha stands in the way
 ├── SignInBroken          the site answered something the rules do not fit, or did not answer
 ├── MissingCredential     (an InputError) the environment lacks a variable; the message names it
 └── SignInFileUnreadable (an InputError) the file of sign-ins was written with another key, or is damaged
@@ -13,11 +13,11 @@ from tasks.domain.errors import TaskError
 
 
 class SignInError(TaskError):
-    """Nobody is signed in."""
+    """The sign-in failed."""
 
 
 class SignInRefused(SignInError):
-    """The site said no."""
+    """The site refused the sign-in."""
 
 
 class SignInBroken(SignInError):

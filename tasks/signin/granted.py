@@ -76,7 +76,7 @@ class Granted:
     refresh: str = field(default="", repr=False)
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data, secrets included: for the encrypted file only."""
+        """Return plain data, secrets included, for the encrypted file only."""
         return asdict(self) | {"expires_at": self.expires_at.isoformat()}
 
     @classmethod
@@ -118,8 +118,8 @@ class SignInFile:
     """Reads and changes the file; its methods block and may be called from any thread.
 
     Args:
-        path: of the file; its lock files stand beside it.
-        secret: what the key is derived from.
+        path: of the file; its lock files are next to it.
+        secret: source of the key.
     """
 
     def __init__(self, path: Path, secret: str) -> None:
@@ -127,18 +127,18 @@ class SignInFile:
         self._fernet = lru_cache(maxsize=4)(lambda salt: _fernet(secret, salt))
 
     def load(self, name: str) -> Granted | None:
-        """The grant of a site; None where it is not kept. Raises SignInFileUnreadable."""
+        """Return the grant of a site; None if it has none. Raises SignInFileUnreadable."""
         return self._read()[1].get(name)
 
     def save(self, name: str, granted: Granted) -> None:
-        """Keep what a site granted, in place of what it granted before. Raises SignInFileUnreadable, OSError."""
+        """Store the grant of a site in place of its earlier one. Raises SignInFileUnreadable, OSError."""
         self._change(lambda kept: kept.update({name: granted}))
 
     def forget(self, name: str, only: Granted | None = None) -> bool:
-        """Forget a site's sign-in; True where there was one.
+        """Forget a site's sign-in. Return True if there was one.
 
         Args:
-            only: forget nothing where it is another one (another process has signed in anew).
+            only: forget nothing if the stored grant is another one (another process has signed in again).
         """
         gone: list[Granted] = []
 
@@ -152,11 +152,11 @@ class SignInFile:
     @contextmanager
     def sole_sign_in(self, name: str) -> Iterator[None]:
         """Let one process at a time sign in to a site; the others wait."""
-        with _locked(self._path.with_name(f"{self._path.name}.{name}.lock")):
+        with _hold_lock(self._path.with_name(f"{self._path.name}.{name}.lock")):
             yield
 
     def _change(self, change: Callable[[dict[str, Granted]], None]) -> None:
-        with _locked(self._path.with_name(f"{self._path.name}.lock")):
+        with _hold_lock(self._path.with_name(f"{self._path.name}.lock")):
             salt, kept = self._read()
             change(kept)
             self._write(salt, kept)
@@ -202,7 +202,7 @@ class SignInFile:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def _hold_lock(path: Path) -> Iterator[None]:
     """Hold a lock file; the lock ends with its process, however that ends."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, _MODE)
     try:

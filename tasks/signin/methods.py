@@ -32,11 +32,11 @@ class SignIn(ABC):
             credentials: who signs in.
 
         Raises:
-            SignInError: nobody is signed in.
+            SignInError: the sign-in failed.
         """
 
-    def renewed(self, session: Session, credentials: Credentials, granted: Granted) -> Granted:  # noqa: ARG002
-        """Take the place of what was granted before and ends soon; where nothing else is known, a new sign-in.
+    def renew(self, session: Session, credentials: Credentials, granted: Granted) -> Granted:  # noqa: ARG002
+        """Replace a grant that ends soon. If the method has no other way, this is a new sign-in.
 
         Raises:
             SignInError: it could not be renewed.
@@ -57,7 +57,7 @@ class FormSignIn(SignIn):
         page = session.get(rules.page)
         form = page.form(rules.form)
         values = {rules.user_field: user, rules.password_field: self.password_sent(form, password)}
-        after = session.submit(page, form, form.filled(values))
+        after = session.submit(page, form, form.fill(values))
         pattern = compile_pattern(rules.signed_in)
         if not pattern.search(after.shown()) and not pattern.search(after.url):
             raise SignInRefused(

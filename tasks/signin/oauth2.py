@@ -41,11 +41,11 @@ class OAuth2SignIn(SignIn):
             scopes: dict[str, Any] = {"scope": list(rules.scopes)} if rules.scopes else {}
             with _refusals(rules.token_url):
                 token = oauth.fetch_token(rules.token_url, client_secret=secret, **scopes)
-            return self._granted(session, token)
-        return self._with_code(session, credentials, secret)
+            return self._read_grant(session, token)
+        return self._sign_in_with_code(session, credentials, secret)
 
-    def renewed(self, session: Session, credentials: Credentials, granted: Granted) -> Granted:
-        """A token for the refresh token; a whole new sign-in where there is none, or it is refused."""
+    def renew(self, session: Session, credentials: Credentials, granted: Granted) -> Granted:
+        """Get a token for the refresh token. If there is none, or it is refused, sign in again."""
         if not granted.refresh:
             return self.user_login(session, credentials)
         client_id, secret = credentials.get(Part.CLIENT_ID), credentials.get(Part.CLIENT_SECRET)
@@ -59,9 +59,9 @@ class OAuth2SignIn(SignIn):
                 )
         except SignInRefused:
             return self.user_login(session, credentials)
-        return self._granted(session, token)
+        return self._read_grant(session, token)
 
-    def _with_code(self, session: Session, credentials: Credentials, secret: str) -> Granted:
+    def _sign_in_with_code(self, session: Session, credentials: Credentials, secret: str) -> Granted:
         rules = self._rules
         if rules.login is not None:
             FormSignIn(rules.login).user_login(session, credentials)
@@ -79,7 +79,7 @@ class OAuth2SignIn(SignIn):
         oauth.scope = None
         with _refusals(rules.token_url):
             token = oauth.fetch_token(rules.token_url, code=code, client_secret=secret)
-        return self._granted(session, token)
+        return self._read_grant(session, token)
 
     def _code(self, session: Session, url: str, state: str) -> str:
         """The code the server gives to whoever is signed in and consents."""
@@ -88,7 +88,7 @@ class OAuth2SignIn(SignIn):
         if page.text and rules.consent is not None:
             form = page.form(rules.consent.form)
             button = (rules.consent.button, rules.consent.value)
-            page = session.submit(page, form, form.filled({}, button), stop_at=rules.redirect_uri)
+            page = session.submit(page, form, form.fill({}, button), stop_at=rules.redirect_uri)
         if page.text:
             raise SignInBroken(
                 "{authorize_url} (status {status}) did not lead back to {redirect_uri}; mend login or consent",
@@ -110,7 +110,7 @@ class OAuth2SignIn(SignIn):
             )
         return answer["code"]
 
-    def _granted(self, session: Session, token: Mapping[str, Any]) -> Granted:
+    def _read_grant(self, session: Session, token: Mapping[str, Any]) -> Granted:
         if str(token.get("token_type", "bearer")).lower() != "bearer":
             raise SignInBroken(
                 "{token_url} gave a token that is no bearer token", token_url=self._rules.token_url

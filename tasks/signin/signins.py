@@ -48,7 +48,7 @@ class _Account:
     """A site or engine that is signed in to.
 
     Attributes:
-        by_host: of what is granted, the cookies each host may get.
+        by_host: the granted cookies that each host may get.
         not_before: after failures: the earliest next try.
         again_at: after a refusal: from then on another refusal may force one more sign-in.
     """
@@ -71,7 +71,7 @@ class _Account:
         self.granted = granted
 
     def fresh(self, granted: Granted, now: datetime) -> bool:
-        """Whether nothing has to be done for what was granted."""
+        """Return True if the grant needs no renewal yet."""
         return granted.expires_at - timedelta(seconds=self.rules.renew_before_s) > now
 
 
@@ -80,7 +80,7 @@ class SignIns:
 
     Args:
         credentials: those of a site or engine, by name.
-        file: keeps what sites grant; None only where no site of the catalog is signed in to.
+        file: stores the grants of sites; None only if no site of the catalog is signed in to.
         settings: how sessions reach the web.
         clock: aware time.
         own: classes of sites and engines that neither a form nor OAuth 2 as they are can sign in to, by name.
@@ -149,7 +149,7 @@ class SignIns:
             if not self._idle(account):
                 await self._try(account, None)
 
-    async def refused(self, url: str) -> bool:
+    async def renew_refused(self, url: str) -> bool:
         """Sign in once more, after a page asked to sign in although its request carried `headers_for`.
 
         At most once a minute for a site: requests in flight at the same time are refused at the same time.
@@ -213,7 +213,7 @@ class SignIns:
             credentials = self._credentials(account.name)
             with self._session(account) as session:
                 if kept is not None:
-                    granted = account.method.renewed(session, credentials, kept)
+                    granted = account.method.renew(session, credentials, kept)
                 else:
                     granted = account.method.user_login(session, credentials)
             file.save(account.name, granted)

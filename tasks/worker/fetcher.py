@@ -188,7 +188,7 @@ class Fetcher:
     async def sign_in_again(self, url: str, error: FetchError) -> bool:
         """Sign in again after this refusal. Return True if it worked, so that another try may succeed."""
         sign_ins = self._deps.sign_ins
-        return sign_ins is not None and error.error.facts.is_signed_out and await sign_ins.refused(url)
+        return sign_ins is not None and error.error.facts.is_signed_out and await sign_ins.renew_refused(url)
 
     async def robots(self, url: str) -> RobotsRules:
         """Return the robots.txt of the host of `url`. It is fetched, with a permit, unless it is cached.

@@ -81,7 +81,7 @@ FORM = """<form action=/other></form><form id=f method=POST action="/in?a=1">
 def test_a_form_is_sent_as_a_browser_sends_it():
     form = VisitedPage("https://a.com/login?x=1", 200, FORM, "gb18030").form("form#f")
     assert (form.action, form.method) == ("https://a.com/in?a=1", "post")
-    body = form.filled({"u": "王", "p": "a b&c"})
+    body = form.fill({"u": "王", "p": "a b&c"})
     assert "u=%CD%F5" in body  # 王 in GB 18030, the encoding of its page
     expected = [
         ("u", "王"),
@@ -93,7 +93,7 @@ def test_a_form_is_sent_as_a_browser_sends_it():
         ("s2", "first"),
     ]
     assert parse_qsl(body, True, encoding="gb18030") == [*expected, ("ta", "text"), ("go", "In")]
-    assert form.filled({}, ("no", "1")).endswith("&no=1")
+    assert form.fill({}, ("no", "1")).endswith("&no=1")
 
 
 def test_a_form_that_is_not_there_or_lacks_a_field_is_told():
@@ -101,7 +101,7 @@ def test_a_form_that_is_not_there_or_lacks_a_field_is_told():
     with pytest.raises(SignInBroken, match="shows no form 'form#g'"):
         page.form("form#g")
     with pytest.raises(SignInBroken, match="has no field 'name'; it has u, p, t"):
-        page.form("form#f").filled({"name": "secret"})
+        page.form("form#f").fill({"name": "secret"})
 
 
 def test_redirects_carry_cookies_and_end_where_they_should():

@@ -184,23 +184,23 @@ def test_a_refused_sign_in_is_forgotten_and_made_anew_once(world):
     async def refused_together():
         await signins.ensure(f"http://{BBS}/")
         before = signins.headers_for(f"http://{BBS}/")
-        again = await asyncio.gather(*(signins.refused(f"http://{BBS}/{n}") for n in range(5)))
+        again = await asyncio.gather(*(signins.renew_refused(f"http://{BBS}/{n}") for n in range(5)))
         assert again == [True] * 5
         assert signins.headers_for(f"http://{BBS}/") != before
 
     asyncio.run(refused_together())
     assert world.outcomes("login_ok") == ["login_ok"] * 2
     world.ahead_s = 61
-    assert asyncio.run(signins.refused(f"http://{BBS}/")) is True
+    assert asyncio.run(signins.renew_refused(f"http://{BBS}/")) is True
     assert world.outcomes("login_ok") == ["login_ok"] * 3
-    assert asyncio.run(signins.refused("http://open.example.com/")) is False
+    assert asyncio.run(signins.renew_refused("http://open.example.com/")) is False
 
 
 def test_a_refused_sign_in_takes_what_another_process_has_got_meanwhile(world):
     ours, theirs = world.signins(), world.signins()
     asyncio.run(ours.ensure(f"http://{BBS}/"))
     theirs.sign_in(BBS)
-    assert asyncio.run(ours.refused(f"http://{BBS}/")) is True
+    assert asyncio.run(ours.renew_refused(f"http://{BBS}/")) is True
     assert ours.headers_for(f"http://{BBS}/") == theirs.headers_for(f"http://{BBS}/")
     assert world.outcomes("login_ok") == ["login_ok"] * 2
 
@@ -214,7 +214,7 @@ def test_after_failures_it_waits_longer_each_time(world, caplog):
     pauses = [re.search(r"next try in (\d+) s", record.getMessage())[1] for record in caplog.records]
     assert pauses == ["30", "60", "120"]
     assert signins.headers_for(f"http://{BBS}/") == {}
-    assert asyncio.run(signins.refused(f"http://{BBS}/")) is False
+    assert asyncio.run(signins.renew_refused(f"http://{BBS}/")) is False
 
 
 def test_a_client_may_sign_in_for_itself(world):
