@@ -60,7 +60,7 @@ def sendable(url: str, encoding: str = "utf-8") -> str:
 
 
 def resolve_reference(base: str, reference: str, encoding: str = "utf-8") -> str:
-    """The sendable address that a reference means in a page with this base and this encoding.
+    """Return the sendable address that a reference means in a page with this base and this encoding.
 
     Raises:
         FetchError: as `sendable`.

@@ -62,7 +62,7 @@ class FailureReason(StrEnum):
 
     @property
     def curable(self) -> bool:
-        """True where another node may succeed; the others go to MANUAL at once."""
+        """Return True if another node may succeed; other failures go to MANUAL at once."""
         return self not in _INCURABLE
 
 

@@ -183,7 +183,7 @@ def task_hit_count(partitions: Sequence[Partition], different: int) -> HitCount:
 
     Args:
         partitions: all of its partitions.
-        different: its different hits; of meaning where `all_counted`.
+        different: its different hits; used if `all_counted`.
 
     Returns:
         The different hits if all were listed. Else the sum over the partitions, a split one by the sum of its

@@ -1,4 +1,4 @@
-"""The floor of an attempt: it ends early where another node would make more pages of the same requests."""
+"""The floor of an attempt: it ends early if another node would make more pages of the same requests."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class PageFloor:
 
     @classmethod
     def for_beta(cls, a: float, b: float, least_share: float) -> PageFloor:
-        """The floor of a pair believed to be Beta(a, b); one failure alone ends nothing."""
+        """Return the floor of a pair believed to be Beta(a, b). One failure alone ends nothing."""
         if least_share <= 0.0:
             return NO_FLOOR
         return cls(least_share, max(least_share, a - least_share * (a + b)))

@@ -69,7 +69,7 @@ class Browser:
         self._places.release()
 
     async def render(self, document: Response, ask: Ask, is_own: IsOwn) -> Response:
-        """The page as its scripts made it, as UTF-8 and without validators; between `entered` and `leave`.
+        """The page as its scripts made it, as UTF-8 and without validators; between `enter` and `leave`.
 
         Args:
             document: of the page, as it was fetched.

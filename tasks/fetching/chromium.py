@@ -179,7 +179,7 @@ class Chromium:
         await self._end_if_idle(running)
 
     async def kill(self, running: Running) -> None:
-        """End one that hangs or died, with all its pages; the next is started after a while."""
+        """End a Chromium that hangs or died, with all its pages. The next one is started after a while."""
         if running.ended:
             return
         if running is self._running:

@@ -175,7 +175,7 @@ class Downloader:
             If-Modified-Since among the headers) may also be answered with 304 and no body.
 
         Raises:
-            FetchError: anything else, with its class; with the answer where its status is the trouble (its
+            FetchError: anything else, with its class; with the answer if its status is the trouble (its
                 body is empty if that broke off).
             ValueError: a header with a line break in it.
         """

@@ -47,7 +47,7 @@ CUT = 0.5
 """The share left by the strongest decrease, as a factor."""
 
 ALONE = 0.25
-"""The share of an address left by faults where the host answers another one well: it has not too much to do."""
+"""The share that faults leave an address if the host answers another one well, so that it is not overloaded."""
 
 HEARD = 4
 """Answers after which an address is full evidence about the host, ..."""

@@ -135,7 +135,7 @@ tell(KEYS[1], ARGV[1], table.concat({ARGV[2], ARGV[3], ARGV[4]}, ' '), ARGV[5], 
 # KEYS: of each host, its granted times (sorted set) and the paces of its addresses (hash).
 # ARGV: now (empty: Redis' clock).
 # Returns, of each host with anything reserved or a pace: its place among the hosts, its share as text, microseconds
-# until the last reserved time, 1 where an address is answered well, and of each address its name, share as text, and
+# until the last reserved time, 1 if an address is answered well, and of each address its name, share as text, and
 # microseconds until its rest is over.
 GRANTED = (
     _NOW

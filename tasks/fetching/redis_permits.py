@@ -122,7 +122,7 @@ class RedisPermits:
         await self._push_back(keys=[mine, paces], args=[_us(delay_s), keep_s, self._now(), address])
 
     async def observe(self, host: str, address: str, limits: Limits, answer: AnswerSample) -> None:
-        """See `Permits`. Redis is asked only where the pace falls, and for a Retry-After.
+        """See `Permits`. Redis is asked only if the pace falls, and for a Retry-After.
 
         Raises:
             redis.RedisError: Redis doesn't answer.

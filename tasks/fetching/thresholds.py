@@ -111,7 +111,7 @@ NEVER_REFUSED = Threshold()
 
 
 def bearable_rate(counts: Sequence[int]) -> tuple[float, float]:
-    """The most requests a second that a host can be believed to bear that has just refused one, and over how long.
+    """Return the most requests per second that a host bears which has just refused one, and over how long.
 
     Args:
         counts: answers by step of `BUCKET_S`, latest first, for two of the longest windows. At least one is there;

@@ -30,7 +30,7 @@ class TurnPace:
         """Return the seconds until the next turn may begin; 0 for now.
 
         Args:
-            now_s: time of the same clock as in `ended`.
+            now_s: time of the same clock as in `record_end`.
             out_of_work: True if a node has neither work nor prefetched leases.
         """
         if self._ended_s is None:

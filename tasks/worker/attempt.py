@@ -107,7 +107,7 @@ class Attempt:
         return not self._timing.under_way
 
     async def run(self) -> bool:
-        """Crawl, report, and close; False where the lease was not (or no longer) ours.
+        """Crawl, report, and close. Return False if the lease was not (or no longer) ours.
 
         Cancelling the coroutine stops it without a report: the lease then runs out and is recalled. `interrupt`
         is the orderly way.

@@ -80,7 +80,7 @@ class Timing:
             self.first_bytes_s.append(first_byte_s)
 
     def round_trip(self) -> RoundTrip | None:
-        """How far the site is from this node, with the noise removed; None where too few requests were answered."""
+        """Return the distance of the site without noise; None if too few requests were answered."""
         if len(self.first_bytes_s) < FEWEST_TIMED:
             return None
         values_ms = [seconds * 1000.0 for seconds in self.first_bytes_s]

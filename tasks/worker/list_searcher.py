@@ -24,7 +24,7 @@ from tasks.worker.list_cache import MOST_KEPT, ListEntries, matchable
 from tasks.worker.searcher import NoteError, SearchResult, index_by_address
 
 MOST_FILES = 20
-"""Sitemaps that are read of one index, the newest first."""
+"""Maximum number of sitemaps read from one index, the newest first."""
 
 _WAIT_S = 20.0
 _AT_ONCE = 500  # matched without letting others run: some milliseconds

@@ -190,7 +190,7 @@ class PageCollector:
         return await self._deps.reader.read(job)
 
     async def _further_parts(self, first: PageRead, asked: set[str]) -> list[tuple[PageRead, bytes]]:
-        """The parts of a review list behind its first, as far as they can be had."""
+        """Return the parts of a review list after its first, as far as they are available."""
         parts: list[tuple[PageRead, bytes]] = []
         url = first.next_url
         while url and url not in asked and len(parts) < self._deps.settings.list_parts - 1:

@@ -72,7 +72,7 @@ class Searcher:
         return index_by_address(await self._resolve_links(page))
 
     async def _resolve_links(self, page: ResultPage) -> ResultPage:
-        """The page with the addresses that the engine's own links redirect to, as far as these can be had."""
+        """Return the page with the targets of the engine's own redirecting links, as far as they are available."""
         links = [hit.url for hit in page.hits if any(form.search(hit.url) for form in self._redirects)]
         self._targets |= {link: address for link in links if (address := address_in(link))}
         unresolved = [link for link in links if link not in self._targets]
@@ -104,7 +104,7 @@ class Searcher:
 
 
 def index_by_address(page: ResultPage) -> SearchResult:
-    """A result page's hits by their canonical addresses, each once; addresses that can't be requested are left out."""
+    """Return a result page's hits by canonical address, each once. Addresses that can't be requested are left out."""
     found: dict[bytes, FoundHit] = {}
     posts: dict[bytes, Hit] = {}
     for hit in page.hits:

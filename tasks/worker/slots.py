@@ -83,13 +83,13 @@ class SlotUse:
         self._state = _State.WORKING
 
     def busy(self) -> None:
-        """The attempt works again."""
+        """Take a slot again, without waiting for it."""
         if self._state is _State.WAITING:
             self._state = _State.WORKING
             self._slots._taken += 1
 
     def idle(self) -> None:
-        """The attempt only waits."""
+        """Give the slot back while the attempt only waits."""
         if self._state is _State.WORKING:
             self._state = _State.WAITING
             self._slots._give()

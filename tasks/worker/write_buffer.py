@@ -18,7 +18,7 @@ from tasks.store.sql.writer import Writer
 from tasks.worker.counters import AttemptCounters
 from tasks.worker.fetcher import Dependencies
 
-# The attempt waits where more of its pages are not stored yet.
+# The attempt waits if more of its pages are not stored yet.
 _MOST_UNSAVED = 100
 
 

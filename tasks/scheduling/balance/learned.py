@@ -237,7 +237,7 @@ def _best_ridge(samples: Sequence[Sample], seed: int, go_on: Callable[[], bool])
 
 
 def _folds(samples: Sequence[Sample]) -> list[int]:
-    """The fold of each sample: by whole nodes, as curves of nodes not seen are wanted; by run where nodes are few."""
+    """Return the fold of each sample: by whole nodes, to predict unseen nodes; by run if nodes are few."""
     nodes = {node: place for place, node in enumerate(dict.fromkeys(sample.node for sample in samples))}
     if len(nodes) < _FOLDS:
         return [place % _FOLDS for place in range(len(samples))]

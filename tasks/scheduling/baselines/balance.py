@@ -64,7 +64,7 @@ class Balance(Baseline):
 
 
 def _divide(context: DecisionContext, run_times: Mapping[str, Curve]) -> dict[str, Counter[str]]:
-    """Targets a node may still be given, by kind and node; below 0 where its last subtask was larger than that."""
+    """Return the targets a node may still get, by kind and node; below 0 if its last subtask was larger than that."""
     ready, totals = context.ready, Counter[str]()
     for site, waits in ready.backlog.items():
         totals[ready.sites[site].kind] += waits.left

@@ -86,13 +86,13 @@ class Delays:
 
 @dataclass(frozen=True, slots=True)
 class Coordinates:
-    """Places of sites (S, d) and nodes (N, d) in milliseconds; NaN where too little was measured."""
+    """Places of sites (S, d) and nodes (N, d) in milliseconds; NaN if too little was measured."""
 
     sites: Matrix
     nodes: Matrix
 
     def distances_ms(self) -> Matrix:
-        """Estimated delays (S, N); NaN where either has no place."""
+        """Return estimated delays (S, N); NaN if either has no place."""
         return distances_ms(self.sites, self.nodes)
 
 
