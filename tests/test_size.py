@@ -336,7 +336,7 @@ def test_every_package_has_its_lines_recorded(layer):
     assert set(map(package_with_lines, modules_of(layer))) == packages
 
 
-@pytest.mark.cpu(3.0)  # the first test of a process reads every module
+@pytest.mark.cpu(6.0)  # the first test of a process reads every module
 def test_a_package_that_grows_says_why():
     unexplained = {}
     for package, lines in package_lines().items():
