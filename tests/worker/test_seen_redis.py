@@ -147,11 +147,11 @@ def test_one_rebuilds_while_the_others_go_on(run):
             yield keys(5, 10)
 
         class Half(RedisSeen):
-            async def _added(self, some):
+            async def _add_keys(self, some):
                 assert await other.has(keys(0, 1)) is None, "half a set says no to what it will have"
                 assert not await other.rebuild(0, reading())
                 assert await other.add(keys(100, 101))
-                return await super()._added(some)
+                return await super()._add_keys(some)
 
         assert await Half(redis, lambda: 0.0, first_capacity=1000).rebuild(0, reading())
         assert await seen.has([*keys(0, 10), key(100)]) == [True] * 11
@@ -181,10 +181,10 @@ def test_a_rebuild_that_was_cut_off_is_finished_by_the_next(run):
 def test_a_set_flushed_during_its_rebuild_is_not_called_whole(run):
     async def story(redis):
         class Flushed(RedisSeen):
-            async def _added(self, some):
+            async def _add_keys(self, some):
                 if some == keys(5, 10):
                     await redis.flushdb()
-                return await super()._added(some)
+                return await super()._add_keys(some)
 
         seen = Flushed(redis, lambda: 0.0)
         assert not await seen.rebuild(0, [keys(0, 5), keys(5, 10), keys(10, 15)])
