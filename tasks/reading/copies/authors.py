@@ -13,9 +13,8 @@ _MASK = re.compile(
     r"[*∗⁎✱×●○■□▇█※\ufffd]|\.\.|··|\?\?"  # j***n, 张×, 1●●8, a...n
     r"|(?<=[\d\u4e00-\u9fff])xx|某"  # 138xxxx1234, 张xx, 王某某
 )
-_PSEUDONYM = re.compile(
-    r"author-[a-z2-7]{12}"
-)  # `tasks.worker.pseudonyms`, of a name that identifies somebody
+# Of a name that identifies somebody (`tasks.worker.pseudonyms`).
+_PSEUDONYM = re.compile(r"author-[a-z2-7]{12}")
 _ANYWHERE = re.compile(r"匿名|anonym|an[oó]nim|佚名|无名氏|注销|deleted")
 # A word for any user; before it the name of a site, behind it a number that the site gave: 京东用户_5f3a, guest 12.
 _USER_HAN = (
