@@ -67,6 +67,14 @@ POOL_WEIGHT = 5.0
 RECALL_AFTER_S = 60.0
 """Seconds that a silent attempt costs."""
 
+_CELLS = 24
+"""Number of cells over which the density of a Beta is integrated."""
+
+_AT_ONCE = 4096
+"""Number of pairs whose quantiles are computed together: bounds the memory."""
+
+_erf = np.vectorize(math.erf, otypes=[np.float64])
+
 _FADED = 1e-9
 """Fewer pages than this count as no data, because sums that faded so far have no valid digits."""
 
@@ -169,8 +177,8 @@ class Posterior(NamedTuple):
 def beta_quantile(a: Array, b: Array, score: Array) -> Array:
     """Return the quantiles of Beta(a, b) at standard scores, within 0.006 for a and b from 0.05 to 1000.
 
-    The density of the log-odds is integrated by Simpson's rule, over cells up to a negligible density, and taken as
-    exponential within a cell. (scipy has an exact quantile; loading it takes 0.6 s and 27 MB.)
+    The density of the log-odds is integrated by Simpson's rule, over cells that end where it is negligible, and taken
+    as exponential within a cell. (scipy has an exact quantile; loading it takes 0.6 s and 27 MB.)
 
     Args:
         a, b: positive parameters; arrays.
@@ -207,11 +215,6 @@ def _beta_quantile(a: Array, b: Array, chance: Array) -> Array:
     moved = np.log1p(share * np.expm1(rise)) / rise
     found = np.take_along_axis(odds, cell, 1) + moved * np.take_along_axis(length, cell, 1)
     return np.asarray(np.exp(-np.logaddexp(0.0, -found)), np.float64)
-
-
-_CELLS = 24
-_AT_ONCE = 4096
-_erf = np.vectorize(math.erf, otypes=[np.float64])
 
 
 def _log_gamma_moments(shape: Array) -> tuple[Array, Array]:
