@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from splitter.errors import InputError
-from tasks.domain.errors import StoreConflict
 from tasks.store.content import imported_products, imports, numbered_imports
 from tasks.store.content.imported_products import Fate, Undone
 from tasks.store.content.imports import Removal
@@ -21,8 +19,6 @@ _REVIEWS = 1000
 _PRODUCTS = 10
 """Maximum number of products in one transaction. Each may have about 100 subtasks to cancel."""
 _LISTED = 1000
-_TRIES = 10
-"""Maximum number of attempts for a transaction that loses deadlocks with other work."""
 
 T = TypeVar("T")
 
@@ -90,17 +86,13 @@ def undo(store: Store, number: int, who: str, kind: ImportKind | None = None) ->
 
 
 def _write(store: Store, operation: Callable[[Transaction], T]) -> T:
-    """Run an operation in a transaction, and repeat it if it loses a deadlock."""
-    for _ in range(_TRIES):
-        with suppress(StoreConflict):
-            return _write_once(store, operation)
-    return _write_once(store, operation)
+    """Run an operation in a transaction in which nothing else is imported or undone."""
 
-
-def _write_once(store: Store, operation: Callable[[Transaction], T]) -> T:
-    with store.begin() as tx:
+    def write(tx: Transaction) -> T:
         numbered_imports.wait_turn(tx)
         return operation(tx)
+
+    return store.write(write)
 
 
 def _begin(tx: Transaction, number: int, kind: ImportKind | None, who: str) -> ImportUndo:

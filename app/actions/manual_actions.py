@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -15,6 +14,7 @@ from tasks.domain.reasons import Reason, because
 from tasks.store.queue import attempts, manual, nodes, notices
 from tasks.store.queue.nodes import Node
 from tasks.store.sql.database import Store
+from tasks.store.sql.transaction import Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,26 +79,23 @@ def act_on_each(
     Args:
         dry_run: roll everything back at the end.
     """
+    return store.write(lambda tx: _act_on_each(tx, ids, action, who), dry_run=dry_run)
+
+
+def _act_on_each(tx: Transaction, ids: Sequence[int], action: Action, who: str) -> Outcome:
     outcome = Outcome([], [])
-    with suppress(_TakeBack), store.begin() as tx:
-        for number in dict.fromkeys(ids):
-            try:
-                action.act(tx, number)
-                outcome.done.append(number)
-            except (TaskError, InputError) as error:
-                outcome.refused.append(RefusedSubtask(number, error.message))
-        if dry_run:
-            raise _TakeBack
-        if outcome.done:
-            few = ", ".join(map(str, outcome.done[:20])) + (" ..." if len(outcome.done) > 20 else "")
-            subject = f"subtask{'s' if len(outcome.done) > 1 else ''} {few}"
-            detail = {"subtasks": outcome.done[:1000], "count": len(outcome.done), **action.detail}
-            notices.record_action(tx, who, action.name, subject, **detail)
+    for number in dict.fromkeys(ids):
+        try:
+            action.act(tx, number)
+            outcome.done.append(number)
+        except (TaskError, InputError) as error:
+            outcome.refused.append(RefusedSubtask(number, error.message))
+    if outcome.done:
+        few = ", ".join(map(str, outcome.done[:20])) + (" ..." if len(outcome.done) > 20 else "")
+        subject = f"subtask{'s' if len(outcome.done) > 1 else ''} {few}"
+        detail = {"subtasks": outcome.done[:1000], "count": len(outcome.done), **action.detail}
+        notices.record_action(tx, who, action.name, subject, **detail)
     return outcome
-
-
-class _TakeBack(Exception):
-    """Ends a dry run, so that its transaction is rolled back."""
 
 
 def add_node(store: Store, node: Node, number: int | None, who: str) -> None:

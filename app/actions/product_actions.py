@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import partial
 from itertools import islice
 
 from app.actions.products import UNITS, RefusedProduct, new_product, period
@@ -224,23 +224,25 @@ def remove(
     if dry_run:
         with store.read() as tx:
             return [_view_removed(products.find(tx, name), None) for name in dict.fromkeys(names)]
-    done = []
-    with store.begin() as tx:
-        for name in dict.fromkeys(names):
-            was = products.remove(tx, name)
-            removed: Removed | None = None
-            detail: dict[str, object] = {"cancelled": was.open}
-            if was.counted_with:
-                detail["counted_with"] = ", ".join(was.counted_with)
-            if delete_reviews:
-                from tasks.jobs.repost_linking import compare_again  # it brings the reading
+    return store.write(
+        lambda tx: [_remove(tx, name, who, delete_reviews=delete_reviews) for name in dict.fromkeys(names)]
+    )
 
-                removed = remove_reviews(tx, was.id)
-                compare_again(tx, removed.alone)
-                detail |= {"deleted": removed.reviews, "kept": removed.kept}
-            notices.record_action(tx, who, "remove product", was.name, **detail)
-            done.append(_view_removed(was, removed))
-    return done
+
+def _remove(tx: Transaction, name: str, who: str, *, delete_reviews: bool) -> RemovedProduct:
+    was = products.remove(tx, name)
+    removed: Removed | None = None
+    detail: dict[str, object] = {"cancelled": was.open}
+    if was.counted_with:
+        detail["counted_with"] = ", ".join(was.counted_with)
+    if delete_reviews:
+        from tasks.jobs.repost_linking import compare_again  # it brings the reading
+
+        removed = remove_reviews(tx, was.id)
+        compare_again(tx, removed.alone)
+        detail |= {"deleted": removed.reviews, "kept": removed.kept}
+    notices.record_action(tx, who, "remove product", was.name, **detail)
+    return _view_removed(was, removed)
 
 
 def _view_removed(was: Product, removed: Removed | None) -> RemovedProduct:
@@ -277,8 +279,7 @@ def edit(store: Store, name: str, wanted: ProductEdit, who: str) -> ChangedProdu
         InputError: the name is unknown, the words give no query, or the product is crawled at no site and the change
             asks for regular crawls.
     """
-    with store.begin() as tx:
-        return _edit(tx, products.find(tx, name), wanted, who)
+    return store.write(lambda tx: _edit(tx, products.find(tx, name), wanted, who))
 
 
 def _edit(tx: Transaction, row: Product, wanted: ProductEdit, who: str) -> ChangedProduct:
@@ -369,6 +370,12 @@ class BulkEdited:
         """Number of cancelled subtasks."""
         return sum(one.cancelled for one in self.changed)
 
+    def add(self, other: BulkEdited) -> None:
+        """Add the outcome for other products."""
+        self.changed += other.changed
+        self.unchanged += other.unchanged
+        self.refused += other.refused
+
 
 def edit_each(
     store: Store, names: Iterable[str], wanted: BulkEdit, who: str, *, dry_run: bool = False
@@ -389,16 +396,15 @@ def edit_each(
             products.find(tx, wanted.change.counted_as)
     rest = iter(names)
     while batch := list(islice(rest, _EDITED)):
-        with suppress(_DryRun), store.begin() as tx:
-            for name in batch:
-                _edit_one(tx, name, wanted, who, result)
-            if dry_run:
-                raise _DryRun
+        result.add(store.write(partial(_edit_batch, batch, wanted, who), dry_run=dry_run))
     return result
 
 
-class _DryRun(Exception):
-    """Rolls back the transaction of a dry run."""
+def _edit_batch(names: Sequence[str], wanted: BulkEdit, who: str, tx: Transaction) -> BulkEdited:
+    result = BulkEdited()
+    for name in names:
+        _edit_one(tx, name, wanted, who, result)
+    return result
 
 
 def _edit_one(tx: Transaction, name: str, wanted: BulkEdit, who: str, result: BulkEdited) -> None:

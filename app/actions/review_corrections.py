@@ -107,7 +107,9 @@ def correct(
     Raises:
         InputError: the review, theme or product is unknown, the number of copies has changed, or nothing changes.
     """
-    with store.begin() as tx:
+
+    def save(tx: Transaction) -> None:
+        correcting.wait_turn(tx)
         view = view_correctable(tx, number)
         _check(view, wanted, copies)
         if wanted == view.correction:
@@ -117,13 +119,10 @@ def correct(
         detail = {name: value for name, value in after.items() if value != before[name]} | {"copies": copies}
         if because:
             detail["because"] = because
-        notices.record_action(
-            tx,
-            who,
-            "take back correction" if wanted == Correction() else "correct review",
-            str(number),
-            **detail,
-        )
+        action = "take back correction" if wanted == Correction() else "correct review"
+        notices.record_action(tx, who, action, str(number), **detail)
+
+    store.write(save)
     with store.read() as tx:
         return view_correctable(tx, number)
 

@@ -1,13 +1,15 @@
 """Several writers at once: one of them gets it, the others find it gone, and nobody deadlocks."""
 
-import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from threading import Barrier
 
 import pytest
 from patience import PATIENCE_S
 from world import SILENT, hit, review
 
 from tasks.domain.attempt_end import Counters
+from tasks.domain.errors import StoreConflict
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import State
 from tasks.jobs.ticks import tick
@@ -18,6 +20,7 @@ from tasks.store.queue.attempts import silence
 from tasks.store.queue.leases import Grant, Renewal
 from tasks.store.sql.database import try_lock
 from tasks.store.sql.tables import attempts, events, pages, review_days, reviews, targets
+from tasks.store.sql.tables import products as product_table
 from tasks.store.sql.transaction import Transaction
 
 NAMES = [f"产品{n}" for n in range(6)]
@@ -25,7 +28,7 @@ NAMES = [f"产品{n}" for n in range(6)]
 
 def at_once(*works):
     """Run each of the functions in a thread, all from one starting gun; return their results."""
-    gun = threading.Barrier(len(works))
+    gun = Barrier(len(works))
 
     def run(work):
         gun.wait(timeout=PATIENCE_S)
@@ -90,14 +93,14 @@ def test_a_page_that_is_stored_while_its_product_gets_another_count_waits(postgr
         with world.store.begin() as person:
             products.edit(person, NAMES[0], ProductEdit(counted_as=NAMES[1]))
             saved = pool.submit(world.save, lease, hits.todo[place], more, content_hash="1")
-            while not (saved.done() or world.look(Transaction.value, _WAITING)):
+            while not (saved.done() or world.look(Transaction.value, WAITING)):
                 pass
         assert saved.result(PATIENCE_S) is (place == 1)
     assert {row.product_id for row in world.rows(review_days)} == {1}
     assert world.verification().violations == ()
 
 
-_WAITING = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+WAITING = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
 
 
 def test_two_sweeps_at_once_do_the_work_once(postgres_world):
@@ -146,3 +149,43 @@ def test_a_lease_renewed_while_the_sweep_looks_is_not_taken_back(postgres_world)
 
     assert not world.do(sweep)
     assert world.state(lease.subtask_id) is State.CRAWL
+
+
+@pytest.mark.parametrize("losses", [0, 1, 4, 5])
+def test_a_transaction_that_loses_deadlocks_is_repeated_five_times_at_most(world, losses):
+    tries = []
+
+    def add(tx):
+        tries.append(tx)
+        tx.run("INSERT INTO stored_values (name, at, data) VALUES ('x', :now, '{}')", now=tx.now)
+        if len(tries) <= losses:
+            raise StoreConflict("lost")
+
+    if losses == 5:
+        with pytest.raises(StoreConflict):
+            world.store.write(add)
+    else:
+        world.store.write(add)
+    assert len(tries) == min(losses + 1, 5)
+    assert world.look(Transaction.value, "SELECT count(*) FROM stored_values WHERE name = 'x'") == (
+        losses < 5
+    )
+
+
+def test_both_of_two_transactions_that_wait_for_each_other_are_written(postgres_world):
+    world = postgres_world
+    for name in NAMES[:2]:
+        world.add_product(name)
+    meeting = Barrier(2)
+    tries = []
+
+    def raise_priority(first, second, tx):
+        tries.append(first)
+        for number in (first, second):
+            tx.run("UPDATE products SET priority = priority + 1 WHERE id = :id", id=number)
+            if number == first and tries.count(first) == 1:
+                meeting.wait(PATIENCE_S)
+
+    at_once(*(partial(world.store.write, partial(raise_priority, *pair)) for pair in ((1, 2), (2, 1))))
+    assert [row.priority for row in world.rows(product_table)] == [2, 2]
+    assert len(tries) == 3

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
+from patience import PATIENCE_S
+from test_store_concurrency import WAITING
 from test_store_counted import DAY, LONG, SERVICE, SPOILED, judged, list_days, list_themes
 from test_store_import_undo import bring_reviews, imported, undo
 from world import hit
 
-from app.actions import product_actions
+from app.actions import product_actions, review_corrections
 from tasks.domain.voices import Voice, VoiceJudgement
 from tasks.store.content import correcting, counted_reviews, links, reposts
 from tasks.store.content.corrections import Correction, get_correction, list_linked
@@ -18,6 +22,7 @@ from tasks.store.queries.queues import get_totals
 from tasks.store.queries.reviews import ReviewFilter, list_reviews
 from tasks.store.queries.themes import Period, count_review_weeks
 from tasks.store.sql.tables import correction_texts, corrections, review_themes, reviews
+from tasks.store.sql.transaction import Transaction
 
 PRAISE = Correction(voice=Voice.PRAISE)
 
@@ -236,4 +241,21 @@ def test_the_next_of_equal_texts_counts_if_the_title_of_the_first_has_an_exclude
     world.save(lease, hits.todo[1], [judged("2", LONG)._replace(title="牛奶")])
     product_actions.edit(world.store, "甲", ProductEdit(excluded_words=("奶粉",)), "ich")
     assert list_days(world) == [(1, DAY, "complaint", 2), (1, DAY, "left_out", 1)]
+    check(world)
+
+
+def test_a_correction_waits_for_the_one_before_and_replaces_it(postgres_world):
+    world = postgres_world
+    world.stored_page("甲", [judged("1", LONG)])
+    with ThreadPoolExecutor(1) as pool:
+        with world.store.begin() as first:
+            correcting.wait_turn(first)
+            correcting.save(first, [1], PRAISE, "one", "")
+            given = (world.store, 1, Correction(hidden=True), "two")
+            second = pool.submit(review_corrections.correct, *given, copies=0)
+            while not (second.done() or world.look(Transaction.value, WAITING)):
+                pass
+        second.result(PATIENCE_S)
+    assert [(row.who, row.voice, row.hidden) for row in world.rows(corrections)] == [("two", None, True)]
+    assert [row.correction_id for row in world.rows(correction_texts)] == [world.rows(corrections)[0].id]
     check(world)

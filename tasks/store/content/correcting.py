@@ -7,7 +7,13 @@ from typing import NamedTuple
 
 from tasks.store.content import counted_reviews
 from tasks.store.content.corrections import Correction, theme_rows
+from tasks.store.sql.database import wait_lock
 from tasks.store.sql.transaction import Transaction
+
+
+def wait_turn(tx: Transaction) -> None:
+    """Wait until no other transaction corrects reviews: what it decides must be read before it is replaced."""
+    wait_lock(tx, "corrections")
 
 
 def save(
@@ -82,6 +88,7 @@ def inherit(tx: Transaction, review_ids: Collection[int]) -> None:
     """Give linked reviews one correction, if one of two has one and the other has none."""
     if not review_ids or tx.value("SELECT 1 FROM corrections LIMIT 1") is None:
         return
+    wait_turn(tx)
     heirs = {one.id: one.correction_id for one in tx.records(_Heir, _HEIRS, ids=review_ids)}
     if heirs:
         with counted_reviews.recount(tx, reviews=heirs):

@@ -249,6 +249,8 @@ def edit(tx: Transaction, name: str, change: ProductEdit, again: NewProduct | No
     key = None if change.name is None else name_key(change.name)
     if (other := tx.value(_SAME_NAME, key=key, id=product_id)) is not None:
         raise InputError("there is a product {other!r} already; give another name", other=other)
+    if change.counted_as is not None:
+        _count_as(tx, product_id, change.counted_as)
     names = ("name", "category", "priority", "pages", "sites")
     given = {name: value for name in names if (value := getattr(change, name)) is not None}
     if key is not None:
@@ -262,8 +264,6 @@ def edit(tx: Transaction, name: str, change: ProductEdit, again: NewProduct | No
     if change.excluded_words is not None:
         with recount_products(tx, [product_id]):
             store_excluded_words(tx, product_id, change.excluded_words)
-    if change.counted_as is not None:
-        _count_as(tx, product_id, change.counted_as)
     if change.sites is not None or change.all_sites:
         restore_links(tx, product_id)
     if change.priority is not None:

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
 
+from tasks.domain.errors import StoreConflict
 from tasks.domain.given_address import AddressKind, read_address
 from tasks.domain.outage import Outage
 from tasks.store.sql.outages import own_errors
@@ -30,6 +31,8 @@ log = logging.getLogger("reviewloop.store")
 T = TypeVar("T")
 
 BUSY_TIMEOUT_S = 30.0
+_TRIES = 5
+"""Maximum number of attempts for a transaction that loses deadlocks with other work."""
 
 # A checkpoint every 16 MiB of log: random places of an index are met again before they are written, which takes less
 # CPU (docs/benchmarks.md). More than 8 MiB of pages in memory, for each connection, gain nothing.
@@ -194,14 +197,31 @@ class Store:
             finally:
                 transaction.roll_back()
 
-    def write(self, operation: Callable[[Transaction], T]) -> T:
-        """Run an operation in a transaction and commit it. Raises as `begin`."""
-        with self.begin() as tx:
-            return operation(tx)
+    def write(self, operation: Callable[[Transaction], T], *, dry_run: bool = False) -> T:
+        """Run an operation in a transaction and commit it, again if it loses a deadlock. Raises as `begin`.
+
+        Args:
+            dry_run: roll the transaction back at its end.
+        """
+        for _ in range(_TRIES - 1):
+            with suppress(StoreConflict):
+                return self._write_once(operation, dry_run=dry_run)
+        return self._write_once(operation, dry_run=dry_run)
+
+    def _write_once(self, operation: Callable[[Transaction], T], *, dry_run: bool) -> T:
+        with suppress(_DryRun), self.begin() as tx:
+            result = operation(tx)
+            if dry_run:
+                raise _DryRun
+        return result
 
     def close(self) -> None:
         """Close every connection."""
         self.engine.dispose()
+
+
+class _DryRun(Exception):
+    """Rolls back the transaction of a dry run."""
 
 
 def is_committed(conn: Transaction, number: int) -> bool | None:
