@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from app.insight.delays import DELAY_DAYS
+from app.views.moments import get_utc_offset
 from tasks.store.queries import themes as theme_queries
 from tasks.store.queries.themes import Period, ReviewWeek, SeenReviews, ThemeWeek, number_of_day
 from tasks.store.sql.transaction import Transaction
@@ -54,7 +55,9 @@ def load_all(tx: Transaction, product_ids: Sequence[int], period: Period, today:
     return AllCounts(
         reviews=theme_queries.count_review_weeks(tx, product_ids, period),
         themes=theme_queries.count_theme_weeks(tx, product_ids, period),
-        seen=theme_queries.count_delays(tx, product_ids, number_of_day(today) - DELAY_DAYS),
+        seen=theme_queries.count_delays(
+            tx, product_ids, number_of_day(today) - DELAY_DAYS, get_utc_offset(tx.now)
+        ),
     )
 
 

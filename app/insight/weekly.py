@@ -204,7 +204,7 @@ def find_rise(weekly: Weekly, judged: Judgement, row: int) -> Rise | None:
         since=monday_of(first_week + begin),
         weeks=weeks,
         count=int(weekly.series.counts[row, lately].sum()),
-        baseline=float(judged.evidence.baseline.mean[row, lately].sum()),
+        baseline=round(float(judged.evidence.baseline.mean[row, lately].sum()), 2),
         newest=int(weekly.series.counts[row, last]),
         p_value=float(judged.p[row, surest]),
         surest=monday_of(first_week + surest),

@@ -5,7 +5,7 @@ All threads of a process share the zone. The code that reads the settings sets i
 
 from __future__ import annotations
 
-from datetime import datetime, tzinfo
+from datetime import datetime, timedelta, tzinfo
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
@@ -31,6 +31,11 @@ def local_time(moment: datetime) -> datetime:
     """Convert an aware moment to the zone of clock times."""
     zone: tzinfo = _current.zone
     return moment.astimezone(zone)
+
+
+def get_utc_offset(moment: datetime) -> timedelta:
+    """Return the difference from UTC of the zone of clock times at a moment."""
+    return local_time(moment).utcoffset() or timedelta()
 
 
 def read_local(moment: datetime) -> datetime:

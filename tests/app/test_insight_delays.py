@@ -69,16 +69,17 @@ def test_a_week_is_incomplete_if_its_last_day_is(today, days, weeks):
 
 _BEGUN = TODAY - timedelta(days=100)
 _DELAY = 9
+_UTC = timedelta()
 
 
-def delay_reviews(store):
-    """Let the crawl begin at `_BEGUN`, and have each later review seen `_DELAY` days after it was written."""
+def delay_reviews(store, hour=3):
+    """Let the crawl begin at `_BEGUN`, and have each later review seen `_DELAY` UTC days after it was written."""
     fill(store)
     with store.begin() as tx:
-        tx.run("UPDATE page_products SET linked_at = :at", at=datetime(2026, 8, 20, tzinfo=UTC))
+        tx.run("UPDATE page_products SET linked_at = :at", at=datetime(2026, 8, 20, 4, tzinfo=UTC))
         for age in range(100):
             day = TODAY - timedelta(days=age)
-            seen = datetime(day.year, day.month, day.day, 3, tzinfo=UTC) + timedelta(days=_DELAY)
+            seen = datetime(day.year, day.month, day.day, hour, tzinfo=UTC) + timedelta(days=_DELAY)
             tx.run("UPDATE reviews SET collected_at = :at WHERE day = :day", at=seen, day=day)
         for table in ("review_days", "review_themes"):
             tx.run(f"DELETE FROM {table} WHERE day > :last", last=_TODAY - _DELAY)
@@ -87,10 +88,10 @@ def delay_reviews(store):
 def test_only_reviews_written_after_the_first_page_of_a_site_tell_the_delay(store):
     delay_reviews(store)
     with store.read() as tx:
-        found = count_delays(tx, [2], _TODAY - DELAY_DAYS)
+        found = count_delays(tx, [2], _TODAY - DELAY_DAYS, _UTC)
         assert {one.delay for one in found} == {_DELAY}
         assert min(one.day for one in found) == number_of_day(_BEGUN) + 1
-        assert count_delays(tx, [], 0) == []
+        assert count_delays(tx, [], 0, _UTC) == []
         view = read_product(tx, (2, SPOILT), Selection(Period()), TODAY, GROUPS)
         assert view.incomplete_days == _DELAY
         assert view.incomplete_from == TODAY - timedelta(days=_DELAY - 1)
@@ -98,9 +99,22 @@ def test_only_reviews_written_after_the_first_page_of_a_site_tell_the_delay(stor
     assert states["foreign_matter"].state == "rising", "the week without reviews ends no rise"
 
 
+@pytest.mark.parametrize(
+    ("hour", "offset_h", "delay"),
+    [(3, 0, 9), (15, 8, 9), (16, 8, 10), (18, 8, 10), (3, -3, 9), (3, -4, 8)],
+)
+def test_a_review_is_seen_on_a_day_of_the_zone(store, hour, offset_h, delay):
+    delay_reviews(store, hour)
+    with store.read() as tx:
+        found = count_delays(tx, [2], _TODAY - DELAY_DAYS, timedelta(hours=offset_h))
+        view = read_product(tx, (2, SPOILT), Selection(Period()), TODAY, GROUPS)
+    assert {one.delay for one in found} == {delay}
+    assert view.incomplete_days == (9 if hour < 16 else 10), "by the days of Asia/Shanghai"
+
+
 def test_history_that_was_imported_at_once_tells_nothing(store):
     fill(store)
     with store.read() as tx:
-        assert count_delays(tx, [1, 2], _TODAY - DELAY_DAYS) == []
+        assert count_delays(tx, [1, 2], _TODAY - DELAY_DAYS, _UTC) == []
         view = read_product(tx, (2, SPOILT), Selection(Period()), TODAY, GROUPS)
     assert (view.incomplete_days, view.incomplete_from) == (None, None)

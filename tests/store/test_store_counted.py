@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
 
@@ -11,6 +12,7 @@ from test_store_imports import imported
 from world import SITE, START, hit, review
 
 from app.actions import product_actions
+from app.actions.product_actions import BulkEdit
 from splitter.errors import InputError
 from tasks.domain.themes import Theme
 from tasks.domain.verdicts import Verdict
@@ -271,6 +273,23 @@ def test_two_products_are_not_counted_as_each_other_and_none_as_an_unknown_one(s
     check(sizes)
 
 
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_of_many_products_one_that_refuses_a_change_keeps_all_its_values(sizes, dry_run):
+    count_as(sizes, "奶250ml", "奶")
+    change = ProductEdit(counted_as="奶250ml", priority=7, excluded_words=("漏",))
+    before = sizes.look(products.find, "奶")
+    done = product_actions.edit_each(sizes.store, SIZES, BulkEdit(change=change), "ich", dry_run=dry_run)
+    assert [one.name for one in done.refused] == ["奶"]
+    assert [(one.name, one.counted_as, one.priority) for one in done.changed] == [
+        ("奶250ml", None, 7),
+        ("奶1L", "奶250ml", 7),
+    ]
+    after = [sizes.look(products.find, name) for name in SIZES]
+    assert after[0] == replace(before, counted_with=after[0].counted_with)
+    assert [one.priority for one in after] == [0, *([0, 0] if dry_run else [7, 7])]
+    check(sizes)
+
+
 def test_a_product_that_is_counted_as_another_keeps_its_own_pages_words_and_corrections(sizes):
     world = sizes
     count_as(world, "奶250ml", "奶")
@@ -320,7 +339,7 @@ def test_reviews_of_a_product_that_came_later_are_not_seen_late(world):
     world.save(*world.more, written)
     count_as(world, "奶1L", "奶")
     first = number_of_day(START.date())
-    assert world.look(count_delays, [1, 2], first) == [(1, SITE, first + 12, 2, 1)]
+    assert world.look(count_delays, [1, 2], first, timedelta()) == [(1, SITE, first + 12, 2, 1)]
 
 
 def test_without_the_other_product_each_is_counted_on_its_own_again(sizes):

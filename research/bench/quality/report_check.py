@@ -13,7 +13,7 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -292,7 +292,7 @@ class _Series:
             state = next((name for holds, name in told if holds), "ongoing")
             states.append(state if self.is_watched[week] else "watching")
         lately = range(self.last - 3, self.last + 1)
-        expected = sum(self.mean[week] for week in lately)
+        expected = round(sum(self.mean[week] for week in lately), 2)
         incomplete = _WEEKS - len(states)
         return Judged(states + states[-1:] * incomplete, self.four[self.last], expected, usual, incomplete)
 
@@ -353,7 +353,7 @@ def load_reviews(file: Path, today: date, groups: Mapping[str, str | None], site
                 product=product,
                 site=site,
                 day=date.fromisoformat(day) if day else None,
-                seen=date.fromisoformat(at[:10]),
+                seen=_clock_day(at),
                 voice=voice or "",
                 themes=named,
                 is_unread=themes == "[]",
@@ -362,7 +362,7 @@ def load_reviews(file: Path, today: date, groups: Mapping[str, str | None], site
                 is_left_out=bool(hidden) or other is not None or has_word,
             )
             found.setdefault((product, same_as or review, row.is_left_out), row)
-        linked = {(product, site): date.fromisoformat(at[:10]) for product, site, at in db.execute(_LINKED)}
+        linked = {(product, site): _clock_day(at) for product, site, at in db.execute(_LINKED)}
         tasks = [
             {"product": product, "site": site, "found": n, "stored": stored}
             for product, site, n, stored in db.execute(_TASKS)
@@ -377,6 +377,11 @@ def load_reviews(file: Path, today: date, groups: Mapping[str, str | None], site
     rows = [row for row in found.values() if not mark["after"] < row.review <= mark["upto"]]
     unfilled = mark["after"], mark["upto"]
     return Reviews(rows, linked, names, tasks, states, archived, groups, sites, today, unfilled)
+
+
+def _clock_day(at: str) -> date:
+    """Return the day of a stored time by the clock of Asia/Shanghai."""
+    return (datetime.fromisoformat(at) + timedelta(hours=8)).date()
 
 
 _ROWS = """

@@ -425,15 +425,19 @@ class SeenReviews(NamedTuple):
     n: int
 
 
-def count_delays(tx: Transaction, product_ids: Collection[int], first: int) -> list[SeenReviews]:
+def count_delays(
+    tx: Transaction, product_ids: Collection[int], first: int, offset: timedelta
+) -> list[SeenReviews]:
     """Return when reviews of products were seen that were written from a day on, and after the site's first page.
 
     Args:
         first: number of the day.
+        offset: difference from UTC of the zone whose days count as the days of seeing.
     """
     if not product_ids:
         return []
-    return tx.records(SeenReviews, _DELAYS[tx.is_sqlite], products=product_ids, first=first)
+    given = {"products": product_ids, "first": first, "offset_s": offset.total_seconds()}
+    return tx.records(SeenReviews, _DELAYS[tx.is_sqlite], **given)
 
 
 def _write_delays(day: str) -> str:
@@ -459,8 +463,10 @@ def _write_delays(day: str) -> str:
 
 
 _DELAYS = {
-    True: _write_delays("CAST(julianday({}) - 2440587.5 AS integer)"),
-    False: _write_delays("(CAST({} AT TIME ZONE 'UTC' AS date) - DATE '1970-01-01')"),
+    True: _write_delays("CAST(julianday({}) + :offset_s / 86400 - 2440587.5 AS integer)"),
+    False: _write_delays(
+        "(CAST({} AT TIME ZONE 'UTC' + :offset_s * interval '1 second' AS date) - DATE '1970-01-01')"
+    ),
 }
 
 
