@@ -1,5 +1,6 @@
 """A later export gives exactly the rows that an earlier one did not: none twice, none lost, late ones too."""
 
+import json
 from datetime import timedelta
 from random import Random
 
@@ -11,6 +12,7 @@ from splitter.errors import InputError
 from tasks.domain.verdicts import Verdict
 from tasks.store.content import links, products
 from tasks.store.content.links import Link
+from tasks.store.content.products import ProductEdit
 from tasks.store.queries.exports import get_next_cursor, list_new_rows, read_cursor
 from tasks.store.queries.reviews import ALL, ReviewFilter, list_reviews
 from tasks.store.sql.tables import page_products, pages, reviews
@@ -104,6 +106,35 @@ def test_a_filter_goes_on_too(story):
     assert (first, second) == ([], story.every(wanted))
     with pytest.raises(InputError, match="another filter"):
         story.export(cursor)
+
+
+def test_a_product_that_is_counted_as_a_wanted_one_later_brings_its_earlier_reviews_once(story):
+    wanted = ReviewFilter(products=("乙",))
+    for _ in range(3):
+        story.page()
+    story.link(1)
+    first, cursor = story.export(None, wanted)
+    story.link(2)
+    story.world.do(products.edit, "甲", ProductEdit(counted_as="乙"))
+    story.page()
+    second, cursor = story.export(cursor, wanted)
+    third, cursor = story.export(cursor, wanted)
+    assert first == [("乙", 1), ("乙", 2)]
+    assert sorted(first + second) == sorted(story.every(wanted))
+    assert len(first + second) == 12
+    assert third == []
+    story.link(3)
+    assert story.export(cursor, wanted)[0] == [("乙", 5), ("乙", 6)]
+
+
+def test_a_cursor_of_an_earlier_version_goes_on_without_earlier_reviews(story):
+    wanted = ReviewFilter(products=("乙",))
+    story.page()
+    _, cursor = story.export(None, wanted)
+    old = {name: value for name, value in json.loads(cursor.text()).items() if name != "products"}
+    story.world.do(products.edit, "甲", ProductEdit(counted_as="乙"))
+    some, cursor = story.export(read_cursor(json.dumps(old), "file"), wanted)
+    assert (some, cursor.products) == ([], (1, 2))
 
 
 def test_transactions_that_commit_in_another_order(postgres_store):

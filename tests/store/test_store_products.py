@@ -26,7 +26,7 @@ from tasks.store.queries.products import (
     list_products,
     list_settings,
 )
-from tasks.store.queries.reviews import has_site
+from tasks.store.queries.queues import has_site
 from tasks.store.queue import schedules, tasks
 from tasks.store.queue.tasks import NewTask
 from tasks.store.sql.tables import subtasks, virtual_tasks

@@ -19,7 +19,7 @@ from app.web.base.context import Here, PageRequest
 from splitter.catalog.model import Catalog
 from splitter.errors import InputError
 from tasks.store.content import products
-from tasks.store.queries import reviews
+from tasks.store.queries import queues
 from tasks.store.sql.transaction import Transaction
 
 MOST_ID = 2**53 - 1
@@ -83,7 +83,7 @@ AnyPeriod = Annotated[PeriodChoice, Depends(_make_reader(ALL))]
 
 def check_site(tx: Transaction, catalog: Catalog, name: str) -> None:
     """Raise InputError if a site is neither in the catalog nor has stored pages."""
-    if name and name not in catalog.sites and not reviews.has_site(tx, name):
+    if name and name not in catalog.sites and not queues.has_site(tx, name):
         raise InputError.unknown("there is no site {name!r}", name, catalog.sites, "/sites")
 
 

@@ -21,7 +21,7 @@ from operator import methodcaller
 from splitter.errors import InputError
 
 from tasks.store.content.links import serial_at
-from tasks.store.queries.reviews import ReviewFilter, ReviewRow, list_reviews
+from tasks.store.queries.reviews import ReviewFilter, ReviewRow, list_numbers, list_reviews
 from tasks.store.sql.transaction import Transaction
 
 _VERSION = 2
@@ -37,12 +37,15 @@ class Cursor:
         review: the highest number of an exported review; 0 if there was none.
         hash: hash of that review's text; it identifies the store.
         serial: the highest serial of a link.
+        products: numbers of the products that the filter asked for, with those counted as them; empty for all products,
+            `None` in a cursor of an earlier version.
     """
 
     wanted: str
     review: int = 0
     hash: str = ""
     serial: int = 0
+    products: tuple[int, ...] | None = None
 
     def text(self) -> str:
         """Return the content of its file."""
@@ -55,7 +58,14 @@ def read_cursor(text: str, origin: str) -> Cursor:
         values = json.loads(text)
         if values["reviewloop_cursor"] == _VERSION:
             wanted, review, digest = str(values["wanted"]), int(values["review"]), str(values["hash"])
-            return Cursor(wanted=wanted, review=review, hash=digest, serial=int(values["serial"]))
+            products = values.get("products")
+            return Cursor(
+                wanted=wanted,
+                review=review,
+                hash=digest,
+                serial=int(values["serial"]),
+                products=None if products is None else tuple(map(int, products)),
+            )
     except (ValueError, LookupError, TypeError):
         pass
     raise InputError(
@@ -90,7 +100,8 @@ def get_next_cursor(tx: Transaction, wanted: ReviewFilter, before: Cursor | None
     limit = sys.maxsize if tx.is_sqlite else serial_at(settled)
     for review, digest in tx.rows(_NEWEST, after=cursor.review, settled=settled, now=tx.now):
         cursor = replace(cursor, review=review, hash=bytes(digest).hex())
-    return replace(cursor, serial=max(cursor.serial, tx.value(_NEWEST_SERIAL, limit=limit)))
+    serial = max(cursor.serial, tx.value(_NEWEST_SERIAL, limit=limit))
+    return replace(cursor, serial=serial, products=list_numbers(tx, wanted.products))
 
 
 _NEWEST = """
@@ -106,12 +117,20 @@ _NEWEST_SERIAL = "SELECT coalesce(max(serial), 0) FROM page_products WHERE seria
 def list_new_rows(
     tx: Transaction, wanted: ReviewFilter, before: Cursor | None, cursor: Cursor
 ) -> Iterator[ReviewRow]:
-    """Return the rows up to a cursor that the one before it had not: late ones first, each part as it was stored."""
+    """Return the rows up to a cursor that the one before it had not: late ones first, each part as it was stored.
+
+    Late are the rows of links that were judged later, and all of a product that is counted as a wanted one since then.
+    """
     every = replace(wanted, upto=cursor.review, linked_upto=cursor.serial)
     if before is None:
         return list_reviews(tx, every)
     late = replace(every, upto=before.review, linked_after=before.serial)
-    return chain(list_reviews(tx, late), list_reviews(tx, replace(every, after=before.review)))
+    parts = [late, replace(every, after=before.review)]
+    if before.products is not None:
+        joined = sorted({*(cursor.products or ())} - {*before.products})
+        earlier = replace(every, upto=before.review, linked_upto=before.serial)
+        parts = [*(replace(earlier, product=number) for number in joined), *parts]
+    return chain.from_iterable(list_reviews(tx, part) for part in parts)
 
 
 def _as_json(wanted: ReviewFilter) -> str:

@@ -244,6 +244,12 @@ def check_products(tx: Transaction, names: Collection[str]) -> None:
             raise unknown_product(tx, name)
 
 
+def list_numbers(tx: Transaction, names: Collection[str]) -> tuple[int, ...]:
+    """Return the numbers of the products with these names, and of those that are counted as them."""
+    statement = f"SELECT p.id FROM products p WHERE {_HAS_NAME} ORDER BY p.id"
+    return tuple(number for (number,) in tx.rows(statement, products=names)) if names else ()
+
+
 def list_reviews(tx: Transaction, wanted: ReviewFilter = ALL) -> Iterator[ReviewRow]:
     """Return reviews in the order they were stored: memory does not grow with them.
 
@@ -286,20 +292,10 @@ class Search(NamedTuple):
     looked_at: int
 
 
-def has_site(tx: Transaction, site: str) -> bool:
-    """Return True if pages or tasks of a site are stored."""
-    return tx.value(_HAS_SITE, site=site) is not None
-
-
-_HAS_SITE = """
-    SELECT 1 WHERE EXISTS (SELECT 1 FROM pages WHERE site = :site) OR EXISTS (SELECT 1 FROM tasks WHERE site = :site)
-"""
-
-
 def search(tx: Transaction, wanted: ReviewFilter, *, before: int | None = None, most: int) -> Search:
     """Return the newest reviews that are wanted, at most `most`, among the next 50,000 before a number.
 
-    Reviews of one product or theme are found by `review_counts.search_counted`.
+    Reviews of one product or theme are found by `review_counts.search_reviews`.
 
     Args:
         before: only reviews with lower numbers; `None`: from the newest on.
