@@ -3,6 +3,7 @@
 import importlib
 import pkgutil
 import re
+import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
@@ -63,6 +64,14 @@ def filled(tx):
 )
 def test_a_list_of_any_length_is_a_value(filled, ids, but, found):
     assert [n for (n,) in filled.rows(OF, ids=ids, but=but)] == found
+
+
+def test_a_list_may_be_longer_than_sqlite_has_marks_for(filled):
+    if filled.is_sqlite:
+        filled._driver.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 32_766)
+    texts = ["s3", *(f"'{n}\\" for n in range(20_000))]
+    assert [n for (n,) in filled.rows(OF, ids=range(2, 40_000), but=texts)] == [2, 4]
+    assert [n for (n,) in filled.rows(OF, ids=[1, *range(9, 20_000)], but=[Verdict.REVIEW] * 5_000)] == [1]
 
 
 def test_a_list_may_hold_bytes_and_enums(tx):

@@ -47,6 +47,9 @@ _GLOB = re.compile(r"GLOB '\*' \|\| (\S+) \|\| '\*'")
 _CLOCK = "SELECT clock_timestamp()"
 _AT_ONCE = 5_000
 """Rows that `stream` takes from PostgreSQL at once."""
+_MOST_MARKS = 4_096
+"""Maximum number of marks for a list; SQLite may allow only 32,766 in a statement. A longer list is sent as JSON."""
+_AS_JSON = -1
 NOTHING: Mapping[str, Any] = {}
 
 
@@ -270,9 +273,10 @@ class Transaction:
         lengths: list[int] = []
         for name, is_list in places:
             if is_list:
-                listed = _pad(values[name])
-                lengths.append(len(listed))
-                given += [one if type(one) in _PLAIN else _for_sqlite(one) for one in listed]
+                listed = _pad([one if type(one) in _PLAIN else _for_sqlite(one) for one in values[name]])
+                is_short = len(listed) <= _MOST_MARKS or type(listed[0]) is bytes
+                lengths.append(len(listed) if is_short else _AS_JSON)
+                given += listed if is_short else [json_text(listed)]
             else:
                 given.append(_for_sqlite(values[name]))
         return _sqlite_text(statement, tuple(lengths)), given
@@ -337,7 +341,11 @@ def _sqlite_text(statement: str, lengths: tuple[int, ...]) -> str:
     left = iter(lengths)
 
     def marks(found: re.Match[str]) -> str:
-        return f"{found[1] or ''}IN ({', '.join('?' * next(left))})" if found[2] else "?"
+        if not found[2]:
+            return "?"
+        length = next(left)
+        inside = "SELECT value FROM json_each(?)" if length == _AS_JSON else ", ".join("?" * length)
+        return f"{found[1] or ''}IN ({inside})"
 
     return _PLACE.sub(marks, _LOCK.sub("", statement))
 
