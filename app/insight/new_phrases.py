@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import date, timedelta
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +23,10 @@ from app.insight.rows import NewPhrasesView, PhraseRow, QuoteRow
 from splitter.errors import InputError
 from splitter.lexicon import is_brand
 from splitter.words import words_of
+from tasks.reading.copies.authors import identity
 from tasks.store.queries import themes as theme_queries
 from tasks.store.queries.product_counts import count_complaints
-from tasks.store.queries.themes import Complaint, Period, day_of_number
+from tasks.store.queries.themes import Complaint, Period, day_of_number, number_of_day
 from tasks.store.sql.transaction import Transaction
 
 MOST_NEW, MOST_BEFORE = 1_000, 2_000
@@ -35,7 +36,8 @@ QUOTES = 3
 _MOST_CHECKED = 20
 """Maximum number of places at which a phrase is checked to consist of whole words."""
 _LONGEST_QUOTE = 60
-_ANONYMOUS = "匿名"
+_EARLIEST = date(1980, 1, 1)
+"""First day of a period that is compared with the time before. No review is older."""
 
 
 Codes = NDArray[np.uint32]
@@ -68,10 +70,9 @@ def find_new_phrases(tx: Transaction, products: Sequence[PhraseProduct], period:
     """
     if period.since is None:
         raise InputError("new phrases need a period with a first day, such as --days 90")
-    first = period.first
-    until = day_of_number(first - 1)
-    assert until is not None
-    before = Period(until - timedelta(weeks=BASELINE_WEEKS), until)
+    since = max(period.since, _EARLIEST)
+    first = number_of_day(since)
+    before = Period(since - timedelta(weeks=BASELINE_WEEKS), since - timedelta(days=1))
     rows: list[PhraseRow] = []
     counts: Counter[str] = Counter()
     left_out: set[str] = set()
@@ -91,7 +92,7 @@ def find_new_phrases(tx: Transaction, products: Sequence[PhraseProduct], period:
         counts["read"] += len(new)
         counts["read before"] += len(earlier)
     return NewPhrasesView(
-        since=day_of_number(first),
+        since=period.since,
         until=period.until,
         phrases=rows,
         complaints=counts["new"],
@@ -121,9 +122,8 @@ def _drop_copies(complaints: Sequence[Complaint]) -> list[Complaint]:
 
 
 def _person(complaint: Complaint) -> tuple[str, str | int]:
-    """Return a key for the author of a complaint. Each complaint without an author gets its own key."""
-    author = complaint.author.strip()
-    return complaint.site, author if author and _ANONYMOUS not in author else complaint.review
+    """Return a key for the author of a complaint. Each complaint whose author's name identifies no one gets its own."""
+    return complaint.site, identity(complaint.site, complaint.author) or complaint.review
 
 
 @dataclass(frozen=True, slots=True)

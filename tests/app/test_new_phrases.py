@@ -144,6 +144,24 @@ def test_few_people_and_one_page_make_no_phrase(tmp_path, given):
         assert not read(store).phrases
 
 
+@pytest.mark.parametrize("author", ["", "匿名用户", "j***n", "用户123", "n1"])
+def test_names_that_identify_no_person_are_several_people(tmp_path, author):
+    complaints = [
+        (text, author if day >= SINCE else name, day, site, page)
+        for text, name, day, site, page in draw_complaints(0.12)
+    ]
+    with closing(make_store(tmp_path, complaints)) as store:
+        found = [row.phrase for row in read(store).phrases]
+    assert found == ([] if author == "n1" else [NEW])
+
+
+@pytest.mark.parametrize("since", [date.min, date(1969, 12, 31), date(1970, 1, 1), date(1980, 1, 1)])
+def test_no_complaint_is_older_than_a_period_of_all_days(tmp_path, since):
+    with closing(make_store(tmp_path, draw_complaints(0.12))) as store, store.read() as tx:
+        view = list_new_phrases(tx, [NAME], Period(since, UNTIL))
+    assert (view.since, view.complaints, view.complaints_before, list(view.phrases)) == (since, 480, 0, [])
+
+
 def test_the_product_own_words_brands_days_and_clauses_with_a_theme_are_left_out(tmp_path):
     complaints = draw_complaints(0)
     worn = iter(["，特仑苏", "，海尔", "，喝出黑色颗粒", "，9月19日"] * 8)
