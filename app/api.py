@@ -13,6 +13,7 @@ from datetime import date, datetime
 from typing import Any
 
 from app.cli.options import settings_of, store_there
+from app.insight.periods import ALL, read_period
 from tasks.domain.voices import voices_of
 from tasks.store.queries.reviews import ReviewFilter, list_reviews
 
@@ -42,15 +43,16 @@ def reviews(
         it is not known.
 
     Raises:
-        InputError: there is no such store, or no product or voice of a name.
+        InputError: there is no such store, or no product or voice of a name, or the days are in the wrong order.
         DatabaseUnusable, WrongRevision: the store can't be read.
     """
+    days = read_period(None, day_from, day_to, ALL)
     wanted = ReviewFilter(
         products=tuple(products),
         sites=tuple(sites),
         since=since,
-        day_from=day_from,
-        day_to=day_to,
+        day_from=days.first,
+        day_to=days.last,
         voices=voices_of(voices),
     )
     with store_there(settings_of(db)) as store, store.read() as tx:

@@ -58,6 +58,8 @@ ENDINGS: Mapping[str, str] = MappingProxyType(
 
 FORMATS = tuple(dict.fromkeys(ENDINGS.values()))
 BINARY = ("xlsx", "parquet")
+SPREADSHEETS = ("csv", "xlsx")
+"""Formats whose columns and themes are named in the current language."""
 MEDIA_TYPES: Mapping[str, str] = MappingProxyType(
     {
         "csv": "text/csv; charset=utf-8",

@@ -115,6 +115,7 @@ def test_filters(crawled, reviewloop, tmp_path):
         ("--product", "没有"),
         ("--site", "none.com"),
         ("--day-from", "2026"),
+        ("--day-from", "2014-04-02", "--day-to", "2014-04-01"),
         ("-o", tmp_path / "r.txt"),
         ("-o", tmp_path / "r"),
     ):
@@ -130,6 +131,22 @@ def test_standard_output(crawled, reviewloop):
     as_json = reviewloop("export", "reviews", "-o", "-", "--json", "--db", crawled.url)
     assert len([json.loads(line) for line in as_json.stdout.splitlines()]) == len(rows_of(plain.stdout))
     assert reviewloop("export", "reviews", "--format", "csv", "--json", "--db", crawled.url).exit_code == 2
+
+
+def test_the_themes_file_is_read_only_for_names_of_themes(crawled, reviewloop, tmp_path):
+    file = tmp_path / "broken.yaml"
+    file.write_text("goods: [")
+    asked = ("export", "reviews", "--db", crawled.url, "-o", tmp_path / "out", "--format")
+    for form, options, status in (
+        ("jsonl", (), 0),
+        ("json", (), 0),
+        ("csv", (), 2),
+        ("xlsx", (), 2),
+        ("jsonl", ("--theme", "service"), 2),
+    ):
+        done = reviewloop(*asked, form, *options, REVIEWLOOP_THEMES=str(file))
+        assert done.exit_code == status, done.stderr
+        assert ("broken.yaml" in done.stderr) == (status == 2)
 
 
 def test_a_failed_export_leaves_what_was_there(crawled, reviewloop, tmp_path):

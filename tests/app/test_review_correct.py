@@ -83,3 +83,9 @@ def test_words_of_a_product_are_replaced_and_taken_back(ask):
     assert [row["left_out"] for row in exported(ask).values()] == ["", "excluded_word", ""]
     assert ask("product", "edit", "光明牛奶", "--exclude-words", "")["excluded_words"] == []
     assert {row["left_out"] for row in exported(ask).values()} == {""}
+
+
+def test_a_product_is_counted_as_another_until_its_name_is_blank(ask):
+    ask("product", "add", "光明鲜奶")
+    for given, counted_as in ((" 光明牛奶 ", "光明牛奶"), ("  ", None), ("光明牛奶", "光明牛奶"), ("", None)):
+        assert ask("product", "edit", "光明鲜奶", "--counted-as", given)["counted_as"] == counted_as

@@ -20,12 +20,14 @@ from app.files.exporting import (
     BINARY,
     ENDINGS,
     FORMATS,
+    SPREADSHEETS,
     check_format,
     format_of,
     pseudonymise_rows,
     whole_file,
     write_rows,
 )
+from app.insight.periods import ALL, read_period
 from app.views.moments import read_local
 from app.views.theme_names import find_theme
 from app.views.words import plural, translate
@@ -131,8 +133,9 @@ def reviews(
     """
     from app.run.wiring import pseudonyms  # loads the crawl
 
-    app.settings.use_themes()
     kind = _choose_format(form, target, app.as_json)
+    if kind in SPREADSHEETS or chosen["theme"] is not None:
+        app.settings.use_themes()
     wanted = _read_filter(**chosen)
     with app.store.read() as tx:
         for site in wanted.sites:
@@ -180,12 +183,13 @@ def _read_filter(
     theme: str | None,
 ) -> ReviewFilter:
     """Return the filter that the options describe. Raises InputError."""
+    days = read_period(None, day_from, day_to, ALL)
     return ReviewFilter(
         products=products,
         sites=sites_named,
         since=_read_moment(since) if since else None,
-        day_from=day_from,
-        day_to=day_to,
+        day_from=days.first,
+        day_to=days.last,
         voices=voices_of(voice.split(",")) if voice is not None else (),
         theme=find_theme(theme) if theme is not None else "",
     )

@@ -282,7 +282,7 @@ def _read_change(catalog: Catalog, names: Sequence[str], options: Mapping[str, A
         sites=sites,
         all_sites=options["all_sites"],
         excluded_words=_read_excluded(options["exclude_words"]),
-        counted_as=options["counted_as"],
+        counted_as=None if options["counted_as"] is None else options["counted_as"].strip(),
     )
 
 
