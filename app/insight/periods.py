@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from tasks.store.queries.themes import Period
 
 ALL = "all"
-PICKED = ("7", "30", "90", ALL)
-"""Periods that a page offers: numbers of days, or all."""
 USUAL = "90"
 _MOST_DAYS = 36_500
 

@@ -110,7 +110,10 @@ class PageReader:
 
     def _read_quick(self) -> None:
         """Read some of the waiting quick jobs. Only one thread does this; each job brings one call."""
-        waiting = [self._quick.popleft() for _ in range(min(_TOGETHER, len(self._quick)))]
+        waiting: list[tuple[ReadingJob[Any], Future[Any]]] = []
+        with contextlib.suppress(IndexError):  # `close` may take some at the same time
+            while len(waiting) < _TOGETHER:
+                waiting.append(self._quick.popleft())
         turns = [turn for turn in waiting if turn[1].set_running_or_notify_cancel()]
         outcomes = run_together([job for job, _ in turns])
         for (_, future), outcome in zip(turns, outcomes, strict=True):

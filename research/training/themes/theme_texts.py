@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -179,12 +179,3 @@ def draw_apart(texts: Iterable[ThemeText]) -> list[tuple[str, str]]:
 
 def _draw(key: str) -> str:
     return sha256(f"{SEED} {key}".encode()).hexdigest()
-
-
-def write_apart(drawn: Sequence[tuple[str, str]], path: Path = APART) -> None:
-    """Write the list of texts that are set apart."""
-    lines = [
-        f"# Texts set apart (research.training.themes.theme_texts), drawn with the seed {SEED!r}: set, digest."
-    ]
-    lines += ["\t".join(row) for row in drawn]
-    path.write_text("\n".join(lines) + "\n", "utf-8")
