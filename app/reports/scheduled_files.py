@@ -15,9 +15,9 @@ from app.insight.periods import read_period
 from app.sending.delivery import Sender, folder_of, send
 from app.sending.parcel import Parcel
 from app.views.moments import clock_text_with_zone, local_time
-from app.views.words import plural, switch_language, translate
+from app.views.words import describe, name_text, plural, switch_language, translate
 from splitter.catalog.model import Catalog
-from splitter.errors import ReviewloopError
+from splitter.errors import ReviewloopError, system_reason
 from tasks.store.queries.reviews import ReviewFilter, ReviewRow, list_reviews
 from tasks.store.queue import schedules
 from tasks.store.queue.schedules import Schedule, ScheduleKind
@@ -79,21 +79,30 @@ def deliver_due(
         problem = ""
         try:
             with switch_language(tools.language or taken.options.get("lang", "en")):
-                _deliver(tools, store, taken, goes_on)
-        except (ReviewloopError, OSError) as error:
-            problem = str(error)
+                problem = _try_to_deliver(tools, store, taken, goes_on)
         except Exception as error:
             log.exception("schedule %d failed", taken.id)
             problem = f"{type(error).__name__}: {error}"
         write(partial(_end_run, taken=taken, problem=problem))
-        if problem:
-            log.warning("schedule %d (%s): %s", taken.id, taken.kind, problem)
         done.append((taken, problem))
     return done
 
 
 def _end_run(tx: Transaction, *, taken: Schedule, problem: str) -> None:
     schedules.end_run(tx, taken, problem)
+
+
+def _try_to_deliver(tools: DeliveryTools, store: Store, taken: Schedule, goes_on: Callable[[], bool]) -> str:
+    """Make a file and send it. Return the reason of a failure in the current language; empty if it was sent."""
+    try:
+        _deliver(tools, store, taken, goes_on)
+    except (ReviewloopError, OSError) as error:
+        log.warning("schedule %d (%s): %s", taken.id, taken.kind, error)
+        if not isinstance(error, OSError):
+            return describe(error)
+        reason = describe(system_reason(error))
+        return name_text(error.filename, reason) if error.filename else reason
+    return ""
 
 
 def _deliver(tools: DeliveryTools, store: Store, taken: Schedule, goes_on: Callable[[], bool]) -> None:

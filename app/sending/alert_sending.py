@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextvars import copy_context
 from dataclasses import dataclass
 from datetime import datetime
 from threading import Thread, get_ident
@@ -20,7 +21,7 @@ from app.sending.mail_server import SmtpServer
 from app.sending.parcel import DeliveryFailed, Letter
 from app.views.durations import seconds
 from app.views.theme_names import name_alert
-from app.views.words import describe, plural, switch_language, translate
+from app.views.words import describe, name_text, plural, switch_language, translate
 from splitter.errors import InputError
 from tasks.domain.given_address import AddressKind, read_address, shows_host
 from tasks.jobs.alerting import SendOutcome
@@ -130,7 +131,8 @@ class Receivers:
             def one(n: int = n, receiver: _Receiver = receiver, title: str = title, body: str = body) -> None:
                 found[n] = Delivery(receiver.place, receiver.send(title, body))
 
-            self._busy[n] = Thread(target=one, name=f"alert-{n}", daemon=True)
+            # A thread begins without the language.
+            self._busy[n] = Thread(target=copy_context().run, args=(one,), name=f"alert-{n}", daemon=True)
             self._busy[n].start()
         end_s = self._clock() + bound_s
         for n, thread in self._busy.items():
@@ -195,7 +197,7 @@ def _send_mail(server: SmtpServer, people: Sequence[str], title: str, body: str)
     try:
         Mailing(server).send(Letter(subject=title, text=body), people)
     except DeliveryFailed as error:
-        return str(error)
+        return describe(error)
     return ""
 
 
@@ -226,7 +228,8 @@ def _send_by_apprise(service: Any, address: str, title: str, body: str) -> str:
         own.removeHandler(heard)
     if taken:
         return ""
-    return hide_secrets(heard.lines[0] if heard.lines else translate("it refused the message"), address)
+    why = translate("it refused the message")
+    return hide_secrets(name_text(why, heard.lines[0]) if heard.lines else why, address)
 
 
 def hide_secrets(text: str, address: str) -> str:

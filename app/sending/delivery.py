@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
+from contextvars import copy_context
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
@@ -11,6 +12,7 @@ from urllib.parse import urlsplit
 
 from app.sending.mail_server import SmtpServer, mail_address
 from app.sending.parcel import DeliveryFailed, Parcel
+from app.views.words import describe
 from splitter.errors import InputError, Message
 from tasks.domain.given_address import AddressKind, read_address
 
@@ -138,7 +140,7 @@ def _run_bounded(
         except Exception as error:
             failed.append(error)
 
-    thread = Thread(target=run, name="delivery", daemon=True)
+    thread = Thread(target=copy_context().run, args=(run,), name="delivery", daemon=True)
     thread.start()
     left = max(1, round(within_s / _POLL_S))
     while thread.is_alive() and left and goes_on():
@@ -177,7 +179,7 @@ def _post(parcel: Parcel, to: str, sender: Sender, private: bool, within_s: floa
             )
     except FetchError as error:
         raise DeliveryFailed(
-            "{to}: {cause}", to=shown_destination(to), cause=_hide_address(to, str(error))
+            "{to}: {cause}", to=shown_destination(to), cause=_hide_address(to, describe(error))
         ) from None
     except (requests.RequestException, OSError) as error:
         raise DeliveryFailed(

@@ -14,6 +14,8 @@ from threading import Event
 from app.files.harmless import one_line
 from app.sending.mail_server import Security, SmtpServer
 from app.sending.parcel import DeliveryFailed, Letter, Parcel
+from app.views.words import describe, translate
+from splitter.errors import system_reason
 
 _ANSWER_S = 30.0
 
@@ -44,11 +46,13 @@ class Mailing:
             said = "; ".join(f"{one}: {_answer(*why)}" for one, why in error.recipients.items())
             raise self._make_error(said) from None
         except smtplib.SMTPAuthenticationError as error:  # the answer may quote the password
-            raise self._make_error(f"it refuses user and password ({error.smtp_code})") from None
+            login = translate("it refuses user and password ({code})", code=error.smtp_code)
+            raise self._make_error(login) from None
         except smtplib.SMTPResponseException as error:
             raise self._make_error(_answer(error.smtp_code, error.smtp_error)) from None
         except (smtplib.SMTPException, OSError, ValueError) as error:
-            raise self._make_error(str(error) or type(error).__name__) from None
+            why = describe(system_reason(error)) if isinstance(error, OSError) else str(error)
+            raise self._make_error(why or type(error).__name__) from None
 
     def break_off(self) -> None:
         """Close the connection; another thread may call this."""
@@ -67,7 +71,7 @@ class Mailing:
             self._client = smtplib.SMTP(*place, timeout=_ANSWER_S)
         try:
             if self._broken_off.is_set():
-                raise TimeoutError("it answers too late")
+                raise TimeoutError(translate("it answers too late"))
             if server.security is Security.STARTTLS:
                 self._client.starttls(context=tls)
             if server.user:

@@ -13,7 +13,7 @@ from app.run.setting_fields import Settings
 from app.run.wiring import new_browser
 from app.sites.http_session import Answer, AskFailed, ask
 from splitter.catalog.model import Catalog
-from splitter.errors import InputError
+from splitter.errors import InputError, Message
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import Response
 from tasks.fetching.hosts import HostCatalog
@@ -62,11 +62,13 @@ def refetch_page(url: str, site: str, settings: Settings) -> dict[str, Any]:
         else:
             answer = ask(url, settings.crawl())
     except (AskFailed, InputError) as error:
-        return {"url": url, "error": str(error)}
+        return {"url": url, "error": error.message}
+    text = ""
+    encoding: Message | str
     try:
         text, encoding, _ = decode(answer.body, answer.headers)
     except FetchError as error:
-        text, encoding = "", str(error)
+        encoding = error.message
     return answer.facts() | {"encoding": encoding, "redirects": answer.redirects, "head": text[:_HEAD]}
 
 

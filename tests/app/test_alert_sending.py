@@ -19,6 +19,8 @@ from patience import PATIENCE_S
 from app.run.setting_fields import Settings
 from app.run.settings import as_environment, load_settings
 from app.sending.alert_sending import Receivers, hide_secrets, place_of
+from app.sending.mail_server import smtp_server
+from app.views.words import switch_language
 from splitter.errors import InputError
 from tasks.domain.reasons import Reason, because
 from tasks.domain.themes import ALL_THEMES
@@ -119,6 +121,20 @@ def test_a_message_is_in_the_language_of_the_receivers_and_the_log_in_english(
     assert message["title"] == "reviewloop：告警：无响应 n1"
     assert message["message"] == "告警 无响应 n1：baidu 拒绝 n1（验证码），已连续 2 次：reviewloop nodes list"
     assert "ALERT silent n1: baidu refuses n1 (captcha), 2 times in a row" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "address", ["mailto:ann@example.cn", "mailto:ann@example.cn,bob@example.cn", "json://127.0.0.1:9/x"]
+)
+@pytest.mark.parametrize(
+    ("code", "words"), [("zh", ("邮件服务器", "拒绝接收")), ("en", ("mail server", "it refused"))]
+)
+def test_a_reason_is_in_the_language_of_who_sends(address: str, code: str, words: tuple[str, str]) -> None:
+    with switch_language(code):
+        (told,) = Receivers([address], smtp_server("smtp://127.0.0.1:9?tls=off", "me@example.cn")).send(
+            "t", "b"
+        )
+    assert any(word in told.why for word in words)
 
 
 @pytest.mark.parametrize(

@@ -105,5 +105,5 @@ def test_asked_again_goes_by_the_sites_rules(monkeypatch, asked):
         mend="install one",
     )
     monkeypatch.setattr(module, "browser_missing", lambda _settings: lacks)
-    assert "there is no Chromium" in refetch_page(URL, "cca.org.cn", Settings())["error"]
+    assert "there is no Chromium" in str(refetch_page(URL, "cca.org.cn", Settings())["error"])
     assert refetch_page("http://gone.cn/7", "gone.cn", Settings())["head"] == "7"

@@ -19,6 +19,7 @@ from app.run.cluster.supervisor import Cluster, ClusterFailed, Supervisor
 from app.run.open_store import servers_answer
 from app.run.process import Until
 from app.run.setting_fields import Settings
+from app.views.words import language, switch_language
 from tasks.store.sql.tables import metadata
 
 ROOT = Path(__file__).parents[2]
@@ -283,5 +284,6 @@ def test_a_store_that_does_not_answer_holds_up_no_restart(tmp_path, monkeypatch)
     with opened("sqlite://") as store:
         with store.begin() as tx:
             metadata.create_all(tx.engine_connection)
-        cluster.run(store, [], Until(), lambda: answered.append(answer.wait(20.0)))
-    assert answered == [True]  # at the end, and not by its time limit
+        with switch_language("zh"):
+            cluster.run(store, [], Until(), lambda: answered.append((language(), answer.wait(20.0))))
+    assert answered == [("zh", True)]  # at the end, and not by its time limit

@@ -27,7 +27,7 @@ from app.views.failed import (
     get_subtask_view,
     group_by_cause,
 )
-from app.views.words import plural, translate
+from app.views.words import describe, plural, translate
 from tasks.store.queries.subtask import AttemptRow
 from tasks.store.queue import manual
 
@@ -178,7 +178,7 @@ def _list_response_parts(attempt: AttemptRow, last: Mapping[str, Any]) -> Iterat
 def _list_answer_parts(answer: Mapping[str, Any]) -> Iterator[Part]:
     yield Text(translate("Asked again"), style="bold")
     if "error" in answer:
-        yield Text(f"  {shown(answer['error'])}", style="red")
+        yield Text(f"  {shown(describe(answer['error']))}", style="red")
         return
     yield f"  {shown(answer['url'])}"
     facts = translate(

@@ -196,14 +196,12 @@ def run(app: App, which: tuple[str, ...]) -> Done:
     }
     with app.store.read() as tx:
         done = [view_schedule(schedules.find(tx, str(row.id)), tx.now) for row in begun]
-    problems = {number for number, of in made.items() for _, problem in of if problem}
-    if problems:
+    if any(problem for files in made.values() for _, problem in files):
         app.exit_status = 1
-    ran = [row for row in done if row.number not in problems]  # problems are in the log
-    return Done({"schedules": done}, "\n".join(_describe_run(row, made.get(row.number)) for row in ran))
+    return Done({"schedules": done}, "\n".join(_describe_run(row, made.get(row.number)) for row in done))
 
 
-def _describe_run(row: ScheduleView, made: Sequence[object] | None) -> str:
+def _describe_run(row: ScheduleView, made: Sequence[tuple[object, str]] | None) -> str:
     """Return the sentence about a run of a schedule.
 
     Args:
@@ -212,6 +210,9 @@ def _describe_run(row: ScheduleView, made: Sequence[object] | None) -> str:
     if made is None:
         return translate("{name}: a new round began; a runner crawls it.", name=row.name)
     if made:
+        ((_, problem),) = made
+        if problem:
+            return translate("{number}: {name}: failed: {why}", number=row.number, name=row.name, why=problem)
         return translate("{number}: {name}: done.", number=row.number, name=row.name)
     return translate("{number}: {name}: another runner makes it.", number=row.number, name=row.name)
 

@@ -24,7 +24,7 @@ from app.actions.manual_actions import Outcome
 from app.actions.product_actions import Added, ChangedProduct, RemovedProduct, period_or_never
 from app.actions.products import new_products
 from app.actions.review_corrections import CorrectableView
-from app.views.words import translate
+from app.views.words import describe, translate
 from app.web.api.reading import PROBLEMS, Id
 from app.web.base.context import Here, page_of
 from app.web.base.query import MOST_ID, ProductId
@@ -274,4 +274,4 @@ def undo_import(page: Here, number: Id) -> ImportUndo:
     try:
         return import_actions.undo(page.context.store, number, page.who)
     except InputError as error:  # the import was undone before
-        raise HTTPException(409, str(error)) from None
+        raise HTTPException(409, describe(error)) from None

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from app.actions import import_actions
 from app.actions.import_actions import ImportUndo
-from app.views.words import translate
+from app.views.words import describe, translate
 from app.web.base.context import Here, Notice, PageRequest
 from app.web.base.forms import shown_on
 from app.web.base.query import MOST_ID, Cursor
@@ -40,7 +40,7 @@ def import_of(page: PageRequest, number: int) -> NumberedImport:
         try:
             return numbered_imports.find(tx, number)
         except InputError as error:
-            raise HTTPException(404, str(error)) from None
+            raise HTTPException(404, describe(error)) from None
 
 
 @router.get("/imports/{number}")

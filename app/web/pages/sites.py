@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from app.views.sites import SITE_FIELDS, SiteView, get_sites_view
-from app.views.words import translate
+from app.views.words import describe, translate
 from app.web.base.context import Here, WebContext
 from app.web.base.forms import shown_on
 from app.web.base.query import Text
@@ -123,7 +123,7 @@ def try_rules(
             trial = fetch_trial(context.settings, catalog, name, url.strip(), read_as or None)
         view = trial.read(catalog, context.now(), product.strip() or None)
     except AskFailed as error:
-        raise HTTPException(502, str(error)) from None
+        raise HTTPException(502, describe(error)) from None
     finally:
         _TRYING.release()
     return page.html("try.html", view=view)
@@ -147,7 +147,7 @@ def _check_address(context: WebContext, name: str, url: str) -> None:
     try:
         host = context.hosts.name(sendable(url))
     except FetchError as error:
-        raise InputError("{error}", error=str(error)) from None
+        raise InputError("{error}", error=error.message) from None
     own = context.hosts.site_hosts(name)
     if host not in own:
         raise InputError("{host} is not {name}, nor its engine.", host=host, name=name)
