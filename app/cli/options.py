@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import date
 from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
@@ -21,7 +21,7 @@ from app.run.version import DEFAULT_DATA, DEFAULT_DATABASE
 from app.views.moments import use_zone
 from app.views.words import describe, translate
 from splitter.catalog.names import BUILTIN, Group
-from splitter.errors import InputError, Message, ReviewloopError
+from splitter.errors import InputError, Message, ReviewloopError, system_reason
 from tasks.domain.errors import StoreFailed
 
 if TYPE_CHECKING:
@@ -53,6 +53,30 @@ json_option = click.option(
 
 class DatabaseUnusable(ReviewloopError):
     """The database can't be opened."""
+
+
+class ReadableFile(click.File):
+    """The type of a file that a command reads, as bytes."""
+
+    def __init__(self) -> None:
+        super().__init__("rb")
+
+    def convert(
+        self,
+        value: str | os.PathLike[str] | IO[Any],
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> IO[Any]:
+        """Open the file. Raises InputError, which names it, where click's own error has its English reason."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            reason = error.__context__
+            if not isinstance(reason, OSError):
+                raise
+            raise InputError(
+                "{file} can't be read: {reason}", file=value, reason=system_reason(reason)
+            ) from None
 
 
 class ReadBy(click.ParamType[Any]):
@@ -143,6 +167,11 @@ def store_for_work(settings: Settings) -> Iterator[Store]:
     """
     from app.run.open_store import open_store
 
+    if settings.database_url != DEFAULT_DATABASE and (folder := find_folder_of_up(settings)) is not None:
+        raise InputError(
+            "{folder} is the folder of `reviewloop up`, which works there: reviewloop up --data {folder}",
+            folder=folder,
+        )
     with _open(settings, open_store) as store:
         yield store
 
@@ -175,7 +204,7 @@ def _find_store(settings: Settings) -> Iterator[Settings]:
         yield settings
         return
     if folder is None:
-        if path is not None:
+        if path is not None and not path.exists() and path.absolute().parent.is_dir():
             raise InputError(
                 "there is no database {path}: name yours with --db, or begin one with `reviewloop product add "
                 "NAME`",
@@ -223,29 +252,8 @@ def _open(settings: Settings, opened: Callable[[Settings], AbstractContextManage
         try:
             store = stack.enter_context(opened(settings))
         except StoreFailed as error:
-            raise _cannot_open(settings, error) from error
+            raise DatabaseUnusable("the database cannot be opened: {error}", error=error.message) from error
         yield store
-
-
-def _cannot_open(settings: Settings, error: StoreFailed) -> DatabaseUnusable:
-    """Return the error for a database that can't be opened, with its place and, if possible, a remedy."""
-    path = sqlite_file(settings.database_url)
-    if path is None:
-        return DatabaseUnusable(
-            "the database cannot be opened: {error}; `reviewloop doctor` says what is missing", error=error
-        )
-    folder = path.absolute().parent
-    if not folder.is_dir():
-        return DatabaseUnusable(
-            "the database {path} cannot be opened: there is no folder {folder}", path=path, folder=folder
-        )
-    if not os.access(folder, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
-        return DatabaseUnusable(
-            "the database {path} cannot be opened: {folder} or the file is not writable for this user",
-            path=path,
-            folder=folder,
-        )
-    return DatabaseUnusable("the database {path} cannot be opened: {error}", path=path, error=error)
 
 
 def list_in_groups(catalog: Catalog, groups: Sequence[str]) -> tuple[str, ...]:

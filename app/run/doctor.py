@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from app.run.nodes import NO_NODE_HAS_BROWSER, count_browsers
-from app.run.open_store import ping_redis
+from app.run.open_store import explain_redis, ping_redis
 from app.run.preflight import Preflight, browser_missing, check_lab, preflight
 from app.run.setting_fields import Settings
 from app.run.setting_values import sqlite_file
@@ -23,10 +23,11 @@ from app.run.settings import misspelt
 from app.run.version import MIGRATIONS
 from app.sending.mail_server import smtp_server
 from splitter.catalog.model import Catalog
-from splitter.errors import InputError, ReviewloopError
-from tasks.domain.errors import StoreUnavailable, WrongRevision
+from splitter.errors import CatalogError, InputError, Message, ReviewloopError, system_reason
+from tasks.domain.errors import WrongRevision
 from tasks.fetching.chromium import find_chromium
 from tasks.jobs.obstacles import Obstacle, ObstacleKind
+from tasks.reading.judge.theme_file import load_themes
 from tasks.store.sql import schema
 from tasks.store.sql.database import Store
 
@@ -78,7 +79,34 @@ def examine(settings: Settings, now: Callable[[], datetime]) -> Iterator[Check]:
         yield _ok("settings", "settings_known")
     for name, meant in wrong.items():
         yield _failed("settings", "misspelt" if meant else "unknown_setting", name=name, meant=meant)
-    catalog, browsers = settings.catalog(), count_browsers(settings)
+    yield _check_themes(settings)
+    try:
+        yield from _check_web(settings, settings.catalog())
+    except CatalogError as error:
+        yield _failed("sites", "wrong_file", error=error.message)
+    if settings.smtp_url:
+        yield _check_mail(settings)
+    yield from _check_database(settings, now)
+    if settings.redis_url:
+        yield _check_redis(settings)
+    yield _check_disk(settings)
+
+
+def _check_themes(settings: Settings) -> Check:
+    """Check the themes file that a person edits. If no setting names it, it need not exist."""
+    file = settings.themes_file
+    if not settings.themes and not file.exists():
+        return _ok("themes", "usual_themes", file=file)
+    try:
+        load_themes(file)
+    except CatalogError as error:
+        return _failed("themes", "wrong_file", error=error.message)
+    return _ok("themes", "own_themes", file=file)
+
+
+def _check_web(settings: Settings, catalog: Catalog) -> Iterator[Check]:
+    """Check the lab, or network, own engines, sites and contact; and the browser."""
+    browsers = count_browsers(settings)
     no_browser = None if browsers and browsers[1] else NO_NODE_HAS_BROWSER
     if browsers is None:
         no_browser = browser_missing(settings)
@@ -89,12 +117,6 @@ def examine(settings: Settings, now: Callable[[], datetime]) -> Iterator[Check]:
         if not settings.contact:
             yield _warning("contact", "no_contact")
     yield from _check_browser(settings, catalog, no_browser, browsers)
-    if settings.smtp_url:
-        yield _check_mail(settings)
-    yield from _check_database(settings, now)
-    if settings.redis_url:
-        yield _check_redis(settings)
-    yield _check_disk(settings)
 
 
 def _check_lab(lab: tuple[str, int]) -> Check:
@@ -102,7 +124,7 @@ def _check_lab(lab: tuple[str, int]) -> Check:
     try:
         check_lab(lab)
     except InputError as error:
-        return _failed("lab", "no_lab", error=str(error), port=port)
+        return _failed("lab", "no_lab", error=error.message, port=port)
     return _ok("lab", "lab", host=host, port=port)
 
 
@@ -149,7 +171,7 @@ def _check_mail(settings: Settings) -> Check:
     try:
         server = smtp_server(settings.smtp_url, settings.mail_from)
     except InputError as error:
-        return _failed("mail", "wrong_mail", error=str(error))
+        return _failed("mail", "wrong_mail", error=error.message)
     return _ok("mail", "mail" if server.user else "mail_without_user", server=server)
 
 
@@ -163,15 +185,15 @@ def _check_database(settings: Settings, now: Callable[[], datetime]) -> Iterator
         else:
             revision, newest, database_now = _revisions(settings)
             result, reason = (_ok, "newest_schema") if revision == newest else (_warning, "old_schema")
-            check = result("database", reason, revision=revision or "empty", newest=newest)
+            check = result("database", reason, revision=revision or Message("empty"), newest=newest)
     except WrongRevision as error:
-        yield _failed("database", "wrong_schema", error=str(error))
+        yield _failed("database", "wrong_schema", error=error.message)
         return
-    except StoreUnavailable as error:
-        yield _failed("database", "silent_database", error=error)
+    except ReviewloopError as error:
+        yield _failed("database", "no_database", error=error.message)
         return
-    except (ReviewloopError, OSError) as error:
-        yield _failed("database", "no_database" if path else "refusing_database", error=error, path=path)
+    except OSError as error:
+        yield _failed("database", "no_database", error=system_reason(error))
         return
     yield _check_clock(now(), None if path is not None else database_now)
     yield check
@@ -198,14 +220,14 @@ def _check_clock(machine: datetime, database: datetime | None) -> Check:
 
 
 def _check_redis(settings: Settings) -> Check:
-    from redis.exceptions import AuthenticationError, RedisError, ResponseError
+    from redis.exceptions import RedisError
 
     try:
         asyncio.run(ping_redis(settings, _REDIS_S))
-    except (AuthenticationError, ResponseError) as error:
-        return _failed("Redis", "refusing_redis", error=str(error))
-    except (RedisError, OSError, ReviewloopError) as error:
-        return _failed("Redis", "silent_redis", error=str(error) or f"nothing in {_REDIS_S:g} s")
+    except (RedisError, OSError) as error:
+        return _failed("Redis", "no_redis", error=explain_redis(settings, error))
+    except ReviewloopError as error:
+        return _failed("Redis", "no_redis", error=error.message)
     return _ok("Redis", "redis")
 
 

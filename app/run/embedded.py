@@ -19,7 +19,6 @@ from app.run.nodes import own_settings
 from app.run.preflight import Askable, Preflight, preflight
 from app.run.process import Until, run_coroutine
 from app.run.setting_fields import Settings
-from app.run.setting_values import sqlite_file
 from splitter.catalog.model import Catalog
 from tasks.domain.errors import StoreFailed, StoreUnwritable
 from tasks.domain.reasons import Reason, because
@@ -92,7 +91,7 @@ class EmbeddedRunner:
         self._watch = watch
         self._askable = Askable(partial(preflight, settings, catalog, search=False), found)
         self._loop: asyncio.AbstractEventLoop | None = None  # once the nodes are open
-        self._unwritable = ""
+        self._unwritable: StoreUnwritable | None = None
         self._writer = Writer(store, on_unwritable=self._end_unwritable)
         self._control = sweep_wiring.control(
             settings, catalog, store, self._writer, Event(), write=self._writer.call
@@ -140,9 +139,7 @@ class EmbeddedRunner:
             self._writer.close()
         if self._unwritable:
             raise StoreUnwritable(
-                "{file} takes no more writes; {why}. What was committed is kept: run it again then",
-                file=sqlite_file(self._settings.database_url),
-                why=self._unwritable,
+                "{problem}. What was committed is kept: run it again then", problem=self._unwritable.message
             )
 
     async def _stop_nodes(self) -> None:
@@ -168,11 +165,11 @@ class EmbeddedRunner:
         except (TimeoutError, StoreFailed) as error:
             log.warning("the last reviews are compared by the next run: %s", error or "no answer in time")
 
-    def _end_unwritable(self, why: str) -> bool:
+    def _end_unwritable(self, error: StoreUnwritable) -> bool:
         """End the run. The writer's thread calls it."""
         if self._loop is None:
             return False
-        self._unwritable = why
+        self._unwritable = error
         self._loop.call_soon_threadsafe(self._end.set)
         return True
 

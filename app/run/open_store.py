@@ -9,7 +9,7 @@ import asyncio
 import fcntl
 import json
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,10 +29,41 @@ if TYPE_CHECKING:
 ANSWER_S = 5.0
 """Maximum seconds that Redis may take to answer."""
 _PING_S = 2.0
-_SENTINEL_PORT = 26379
+_PORTS = {"redis": 6379, "rediss": 6379, "sentinel": 26379}
 # An attempt waits through a restart or failover of Redis, however long it takes.
 _FOR_EVER = -1
 _RETRY_FIRST_S, _RETRY_MOST_S = 0.1, 1.0
+_RIGHT = "REVIEWLOOP_REDIS_URL"
+_NO_HOST = Message("no name server knows the host of {place}: correct it in {right}", right=_RIGHT)
+_NO_LOGIN = Message("{place} asks for a password: write it as ://:PASSWORD@ in {right}", right=_RIGHT)
+_NO_NUMBER = Message(
+    "{place} has no database of this number: correct the number at the end of {right}", right=_RIGHT
+)
+_NO_REDIS = Message(
+    "what answers at {place} is no Redis, or speaks TLS (rediss://): correct {right}", right=_RIGHT
+)
+_REDIS_PROBLEMS: Mapping[str, Message] = {
+    "username-password": Message("{place} refuses user or password: correct them in {right}", right=_RIGHT),
+    "Authentication required": _NO_LOGIN,
+    "without any password configured": Message(
+        "{place} has no password: leave it out of {right}", right=_RIGHT
+    ),
+    "no permissions": Message(
+        "{place} refuses its user a command ({text}): grant it (ACL), or name another user in {right}",
+        right=_RIGHT,
+    ),
+    **dict.fromkeys(("DB index", "Invalid Database"), _NO_NUMBER),
+    **dict.fromkeys(("not known", "name resolution", "No address associated"), _NO_HOST),
+    "No master found": Message(
+        "no sentinel of {place} knows a master of this name: start them, or correct REVIEWLOOP_REDIS_MASTER"
+    ),
+    "loading the dataset": Message("{place} is loading its data: try again in a moment"),
+    "max number of clients": Message(
+        "{place} has no free connection: end other programs, or raise its maxclients"
+    ),
+    **dict.fromkeys(("Protocol Error", "SSL", "VERSION_NUMBER"), _NO_REDIS),
+}
+"""Problems of Redis in words for people, by parts of the client's texts. The first part that a text contains counts."""
 
 
 @contextmanager
@@ -109,13 +140,32 @@ def sentinels(url: str) -> tuple[list[tuple[str, int]], dict[str, Any]]:
             master["password"] = part.password
         if part.path.strip("/"):
             master["db"] = int(part.path.strip("/"))
-    return [(part.host, part.port or _SENTINEL_PORT) for part in parts], master
+    return [(part.host, part.port or _PORTS["sentinel"]) for part in parts], master
 
 
 async def ping_redis(settings: Settings, seconds: float = _PING_S) -> None:
     """Ping Redis once. Raises RedisError, OSError or TimeoutError."""
     async with asyncio.timeout(seconds), open_redis(settings, tries=1) as redis:
         await redis.ping()
+
+
+def explain_redis(settings: Settings, error: Exception) -> Message:
+    """Return why Redis can't be used, with its address, but without its password."""
+    from redis.exceptions import ResponseError
+
+    text = " ".join(str(error).split())
+    problem = next((one for part, one in _REDIS_PROBLEMS.items() if part in text), None)
+    if problem is None and isinstance(error, ResponseError):
+        problem = Message("{place} refuses this program: {text}")
+    elif problem is None:
+        problem = Message(
+            "no Redis answers at {place}: start it, or correct host and port in {right}", right=_RIGHT
+        )
+    places = [
+        f"{one.scheme}://{one.host}:{one.port or _PORTS[one.scheme]}"
+        for one in read_redis(settings.redis_url)
+    ]
+    return Message(problem.template, place=";".join(places), text=text, **problem.parameters)
 
 
 def servers_answer(settings: Settings) -> bool:
@@ -158,7 +208,7 @@ def refuse_wrong_login(settings: Settings) -> None:
     try:
         asyncio.run(ping_redis(settings))
     except (AuthenticationError, ResponseError) as error:
-        raise InputError("REVIEWLOOP_REDIS_URL: Redis refuses it: {error}", error=error) from None
+        raise InputError("{problem}", problem=explain_redis(settings, error)) from None
     except (RedisError, OSError):
         pass
 
@@ -190,7 +240,7 @@ def hold(lock: Path, what: Message, instead: Message) -> Iterator[None]:
 @contextmanager
 def hold_database(database: Path | None) -> Iterator[None]:
     """Lock a SQLite file against a second `run`; `None` for other databases locks nothing. Raises InputError."""
-    if database is None or not os.access(database.absolute().parent, os.W_OK):
+    if database is None or database.is_dir() or not os.access(database.absolute().parent, os.W_OK):
         yield  # opening the database reports a wrong folder
         return
     what = Message("another `reviewloop run` works on {database}", database=database)

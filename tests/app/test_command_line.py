@@ -128,11 +128,24 @@ def test_a_database_that_cannot_be_opened_is_told(reviewloop, tmp_path):
         f"sqlite:///{tmp_path}/no/folder.db",
         f"sqlite:///{no_database}",
         "postgresql://x@127.0.0.1:1/x",
+        f"sqlite:///{tmp_path}",
     ):
         result = reviewloop("product", "add", "特仑苏", "--db", url)
         assert result.exit_code == 1
-        assert re.search(r"the database (\S+ )?cannot be opened: ", result.stderr)
+        assert "the database cannot be opened: " in result.stderr
         assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("status",), ("product", "list"), ("product", "add", "特仑苏"), ("run", "特仑苏"), ("migrate",)],
+)
+def test_a_folder_that_is_given_as_a_database_is_named(reviewloop, tmp_path, command):
+    for given in (tmp_path, f"{tmp_path}/", f"sqlite:///{tmp_path}"):
+        result = reviewloop(*command, "--db", given)
+        assert result.exit_code in (1, 2)
+        assert f"{tmp_path} is a folder: name the file" in result.stderr
+        assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("command", ["status", "migrate"])

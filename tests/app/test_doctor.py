@@ -7,12 +7,14 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
+from redis.exceptions import BusyLoadingError, ConnectionError, InvalidResponse, ResponseError
 
 from app.cli.inspect import doctor as doctor_command
 from app.cli.inspect.doctor import view_check
 from app.run import doctor
 from app.run import preflight as preflight_module
 from app.run.doctor import CheckState, examine
+from app.run.open_store import explain_redis
 from app.run.preflight import Preflight, SearxngAnswer
 from app.run.setting_fields import Settings
 from app.run.version import MIGRATIONS
@@ -171,13 +173,73 @@ def test_a_redis_that_refuses_the_password_is_not_told_to_be_started(checks, mon
         Thread(target=server.serve_forever, daemon=True).start()
         told = checks(redis_url=f"redis://user:geheim@127.0.0.1:{server.server_address[1]}/0")["Redis"]
         server.shutdown()
-    assert (told.state, told.reason) == (CheckState.FAILED, "refusing_redis")
+    assert (told.state, "REVIEWLOOP_REDIS_URL" in texts(told)[0]) == (CheckState.FAILED, True)
+    assert "start it" not in texts(told)[0]
     assert "geheim" not in "".join(texts(told))
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ConnectionError("Error 111 connecting to r.example.cn:7000. Connect call failed."), "no Redis answers at"),
+        (ConnectionError("Error -2 connecting to r.example.cn:7000. Name or service not known."), "no name server"),
+        (TimeoutError(), "no Redis answers at"),
+        (ResponseError("DB index is out of range"), "no database of this number"),
+        (ResponseError("NOPERM this user has no permissions to run the 'ping' command"), "grant it (ACL)"),
+        (InvalidResponse("Protocol Error: b'HTTP/1.1 400 Bad Request'"), "is no Redis"),
+        (BusyLoadingError("Redis is loading the dataset in memory"), "is loading its data"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_redis_is_said_with_its_place(error, said):
+    settings = Settings(redis_url="redis://ann:geheim@r.example.cn:7000/99")
+    told = str(explain_redis(settings, error))
+    assert said in told
+    assert "redis://r.example.cn:7000" in told
+    assert "geheim" not in told
 
 
 def test_a_postgres_that_refuses_us_is_not_told_to_be_started(checks, postgres_store):
     url = postgres_store.engine.url.set(database="none_of_this_name").render_as_string(hide_password=False)
-    assert checks(database_url=url)["database"].reason == "refusing_database"
+    said, _ = texts(checks(database_url=url)["database"])
+    assert "none_of_this_name: there is no such database" in said
+    assert "start it" not in said
+
+
+@pytest.mark.parametrize(
+    ("text", "state", "said"),
+    [
+        (None, CheckState.OK, "no file themes.yaml here"),
+        ("goods:\n  leak: {zh: 漏, en: Leaks}\n", CheckState.OK, "themes.yaml is right"),
+        ("gods:\n  leak: {zh: 漏, en: Leaks}\n", CheckState.FAILED, "themes.yaml:1: gods: "),
+        ("goods：\n  leak: 1\n", CheckState.FAILED, "themes.yaml:1: not readable as YAML at column 6"),
+        ("goods: 5\n", CheckState.FAILED, "must be a mapping of keys to values; found 5"),
+    ],
+)
+def test_the_themes_file_is_checked(checks, tmp_path, monkeypatch, text, state, said):
+    monkeypatch.chdir(tmp_path)
+    if text is not None:
+        Path("themes.yaml").write_text(text, "utf-8")
+    told = checks()["themes"]
+    assert (told.state, said in texts(told)[0]) == (state, True)
+
+
+def test_a_themes_file_that_a_setting_names_must_be_there(checks, tmp_path):
+    assert checks(themes=str(tmp_path / "none.yaml"))["themes"].state is CheckState.FAILED
+
+
+def test_a_wrong_catalog_leaves_the_other_checks(checks, tmp_path):
+    (tmp_path / "sites.yaml").write_text("version: [", "utf-8")
+    told = checks(sites=str(tmp_path / "sites.yaml"))
+    assert (told["sites"].state, told["sites"].reason) == (CheckState.FAILED, "wrong_file")
+    assert told["database"].state is CheckState.OK
+
+
+@pytest.mark.parametrize("kind", [ObstacleKind.UNSUPPORTED, ObstacleKind.SIGN_IN])
+def test_no_remedy_is_no_line(checks, kind):
+    one = Obstacle(kind=kind, because=because(Reason.OTHER, text="it is so"))
+    found = Preflight(asked=("a.cn",), unasked={"b.cn": (one,)})
+    assert {texts(check)[1] for check in checks(found).values()} >= {""}
+    assert "None" not in {texts(check)[1] for check in checks(found).values()}
 
 
 def test_a_folder_that_only_others_may_write_to(checks, monkeypatch, tmp_path):
@@ -198,5 +260,5 @@ def test_the_command(reviewloop, lab, tmp_path):
 def test_every_reason_has_its_sentence():
     source = Path(doctor.__file__).read_text("utf-8")
     reasons = set(re.findall(r'_(?:ok|warning|failed)(?:, |\("[\w-]+", )"(\w+)"', source))
-    assert {"full_disk", "silent_redis"} <= reasons <= set(doctor_command.TEXTS)
+    assert {"full_disk", "no_redis"} <= reasons <= set(doctor_command.TEXTS)
     assert set(doctor_command.TEXTS) <= set(re.findall(r'"(\w+)"', source)), "a sentence without its reason"

@@ -8,10 +8,12 @@ from contextlib import closing, contextmanager
 
 import psycopg2
 import pytest
+from sqlalchemy import make_url
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolExhausted
 from world import SILENT, hit
 
+from splitter.errors import InputError
 from tasks.domain.attempt_end import Counters
 from tasks.domain.errors import (
     StoreBusy,
@@ -97,6 +99,79 @@ def test_a_driver_error_leaves_as_one_of_the_store(error, own, wrapped):
     assert type(caught.value) is own
     assert "\n" not in str(caught.value)
     assert caught.value.__cause__ is raised
+
+
+SERVER = make_url("postgresql+psycopg2://ann:geheim@db.example.cn:5433/reviews?sslmode=require")
+AT = "postgresql://ann:***@db.example.cn:5433/reviews"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('connection to server at "db", port 5433 failed: FATAL:  password authentication failed for user "ann"',
+         f"{AT} refuses user or password"),
+        ("connection to server failed: fe_sendauth: no password supplied", f"{AT} refuses user or password"),
+        ('failed: FATAL:  role "ann" does not exist', f"{AT}: there is no such user"),
+        ('failed: FATAL:  database "reviews" does not exist', f"{AT}: there is no such database"),
+        ('could not translate host name "db.example.cn" to address: Name or service not known', "no name server"),
+        ("connection failed: Connection refused\n\tIs the server running?", f"no PostgreSQL answers at {AT}"),
+        ("connection to db failed: the server did not answer for 5 s", f"no PostgreSQL answers at {AT}"),
+        ('failed: FATAL:  no pg_hba.conf entry for host "10.0.0.7"', "pg_hba.conf"),
+        ("failed: FATAL:  sorry, too many clients already", f"{AT} has no free connection"),
+        ("failed: FATAL:  the database system is starting up", f"{AT} is starting or stopping"),
+        ("server closed the connection unexpectedly", f"{AT} ended the connection"),
+        ("something that nobody has seen", f"{AT}: something that nobody has seen"),
+    ],
+)  # fmt: skip
+def test_an_error_of_postgresql_says_which_database_and_what_is_right(text, said):
+    with pytest.raises(StoreFailed) as caught, own_errors(SERVER):
+        raise psycopg2.OperationalError(text)
+    assert said in str(caught.value)
+    assert "geheim" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (sqlite3.OperationalError("database is locked"), "another process has held {file} for too long"),
+        (sqlite3.OperationalError("database or disk is full"), "the disk of {file} is full"),
+        (sqlite3.OperationalError("attempt to write a readonly database"), "may not write to {file}"),
+        (sqlite3.DatabaseError("database disk image is malformed"), "{file} is damaged"),
+        (sqlite3.DatabaseError("file is not a database"), "{file} is no SQLite database"),
+        (sqlite3.OperationalError("no such table: pages"), "{file} lacks a table"),
+    ],
+)
+def test_an_error_of_sqlite_says_which_file_and_what_is_right(error, said, tmp_path):
+    file = tmp_path / "r.db"
+    with pytest.raises((StoreFailed, WrongRevision)) as caught, own_errors(make_url(f"sqlite:///{file}")):
+        raise error
+    assert said.format(file=file) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("", "{file} is a folder: name the file of the database, such as {file}/reviewloop.db"),
+        ("none/r.db", "there is no folder {folder}"),
+        ("none/deep/r.db", "there is no folder {folder}"),
+        ("text.db", "{file} is no SQLite database"),
+        ("text.db/r.db", "there is no folder {folder}"),
+    ],
+)
+def test_a_place_that_is_no_database_is_named(name, said, tmp_path):
+    (tmp_path / "text.db").write_text("some text, long enough to be looked at\n" * 100)
+    file = tmp_path / name
+    with closing(Store.open(f"sqlite:///{file}")) as store, pytest.raises(StoreFailed) as caught:
+        store.connect()
+    assert said.format(file=file, folder=file.parent) in str(caught.value)
+
+
+@pytest.mark.parametrize("folder", [".", "there", "there/", "./there", "there/deep"])
+def test_a_folder_is_no_address_of_a_database(folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "there" / "deep").mkdir(parents=True)
+    with pytest.raises(InputError, match="is a folder: name the file"):
+        Store.open(folder)
 
 
 def test_what_no_driver_declares_is_the_stores_too():

@@ -42,11 +42,14 @@ TEXTS = {
     "names_known": ("host names are looked up", ""),
     "new_database": ("{path} is not there yet: a run begins it", ""),
     "newest_schema": ("answers, schema {revision}", ""),
+    "own_themes": ("{file} is right", ""),
+    "usual_themes": ("no file {file} here: those of the project are used", ""),
     "no_browser": (f"{_RENDERED} can't be asked: {{why}}", "{mend}"),
     "no_contact": ("sites can't reach you", "set REVIEWLOOP_CONTACT to your address or page (docs/legal.md)"),
-    "no_database": ("{error}", "is {path} a database of reviewloop?"),
+    "no_database": ("{error}", ""),
     "no_folder": ("there is no folder {folder}", "mkdir {folder}"),
     "no_lab": ("{error}", "reviewloop lab --port {port}"),
+    "no_redis": ("{error}", ""),
     "obstacle": ("{why}", "{mend}"),
     "old_schema": (
         "its schema is {revision}, this version's is {newest}",
@@ -58,25 +61,19 @@ TEXTS = {
         "work in a folder of your own, or name another database with --db",
     ),
     "redis": ("answers", ""),
-    "refusing_database": ("{error}", "correct user, password or name in REVIEWLOOP_DATABASE_URL"),
-    "refusing_redis": (
-        "it answers, and refuses this program: {error}",
-        "correct user, password or number in REVIEWLOOP_REDIS_URL",
-    ),
     "searxng": (_SEARXNG, ""),
     "settings_known": ("every REVIEWLOOP_ variable is known", ""),
-    "silent_database": ("{error}", "start it, or set REVIEWLOOP_DATABASE_URL"),
     "silent_engines": (
         f"{_SEARXNG}; not answered by {{silent}}",
         "wait until these engines answer it again, or switch others on in its settings.yml",
     ),
-    "silent_redis": ("it does not answer: {error}", "start it, or set REVIEWLOOP_REDIS_URL"),
     "site_obstacle": ("{site}: {why}", "{mend}"),
     "some_sites": (
         "{asked} of {sites} sites can be asked",
         "reviewloop run --plan NAME tells which not, and why",
     ),
     "unknown_setting": ("{name} is no setting", "docs/settings.md lists the settings"),
+    "wrong_file": ("{error}", ""),
     "wrong_mail": ("{error}", "see docs/schedules.md"),
     "wrong_schema": ("{error}", "see docs/backup.md"),
 }
@@ -141,10 +138,12 @@ def _(view: DoctorView) -> Iterator[Part]:
 
 
 def _make_word(value: Any) -> Any:
+    if value is None:
+        return ""
     if isinstance(value, tuple):
         return ", ".join(value) or Message("none of category general")
     if isinstance(value, Mapping):
         return join_messages(
-            (Message("{name} ({why})", name=name, why=why) for name, why in value.items()), ", "
+            (Message("{name} ({why})", name=name, why=Message(why)) for name, why in value.items()), ", "
         )
     return local_time(value) if isinstance(value, datetime) else value

@@ -18,12 +18,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
+from splitter.errors import InputError
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
 
 from tasks.domain.errors import StoreConflict
 from tasks.domain.given_address import AddressKind, read_address
 from tasks.domain.outage import Outage
-from tasks.store.sql.outages import own_errors
+from tasks.store.sql.outages import IS_FOLDER, own_errors
 from tasks.store.sql.transaction import Transaction, ask_driver
 
 log = logging.getLogger("reviewloop.store")
@@ -48,6 +49,8 @@ def open_engine(url: str, *, pool_size: int = 5, connect_s: int | None = None) -
     Raises:
         InputError: the URL cannot be read or names another database.
     """
+    if "://" not in url and Path(url).is_dir():
+        raise InputError(IS_FOLDER.template, place=Path(url))
     address = read_address(AddressKind.DATABASE, url)
     if address.scheme == "sqlite":
         return _open_sqlite(url)
@@ -159,7 +162,7 @@ class Store:
 
     def connect(self) -> Connection:
         """Open a connection to keep, for `begin`; the caller closes it."""
-        with own_errors():
+        with own_errors(self.engine.url):
             return self.engine.connect()
 
     @contextmanager
@@ -176,7 +179,7 @@ class Store:
             StoreFailed, WrongRevision: in place of a driver's error.
         """
         kept = nullcontext(connection) if connection is not None else self.connect()
-        with own_errors(), kept as conn:
+        with own_errors(self.engine.url), kept as conn:
             transaction = Transaction(conn, now, begin="BEGIN IMMEDIATE" if self.is_sqlite else "BEGIN")
             try:
                 yield transaction
@@ -189,7 +192,7 @@ class Store:
     def read(self, *, now: datetime | None = None) -> Iterator[Transaction]:
         """Begin a transaction that only reads: one consistent view, and no writer waits for it. Raises as `begin`."""
         begin = "BEGIN" if self.is_sqlite else "BEGIN ISOLATION LEVEL REPEATABLE READ"
-        with own_errors(), self.engine.connect() as conn:
+        with own_errors(self.engine.url), self.engine.connect() as conn:
             transaction = Transaction(conn, now, begin=begin)
             try:
                 with lift_limits(transaction) if self.patient else nullcontext():

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
+from splitter.errors import Message
+from sqlalchemy import URL
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolExhausted
 
@@ -55,17 +58,80 @@ _OF_SQLITE: Mapping[str, type[TaskError]] = {
 _DRIVERS = ("sqlite3", "psycopg2")
 _FURTHER = (DBAPIError, PoolExhausted, UnicodeEncodeError, OverflowError)
 """Errors that a driver's module does not declare: of the pool, and of values that the database can't have."""
-_PREFIX: Mapping[type[TaskError], str] = {
-    StoreBusy: "is another process stuck in the database? ",
-    StoreConflict: "other work was in the way, and nothing was changed; try again: ",
-    StoreUnwritable: "check the database's file, its rights and its free space: ",
-    WrongRevision: "the database's tables are of another version: ",
+IS_FOLDER = Message("{place} is a folder: name the file of the database, such as {place}/reviewloop.db")
+_NO_FOLDER = Message("there is no folder {folder}: make it, or name another file with --db")
+_NO_RIGHTS = Message(
+    "this user may not write to {place} or its folder: change their rights, or name another file with --db"
+)
+_ADDRESS = Message("(--db or REVIEWLOOP_DATABASE_URL)")
+_LOGIN = Message("{place} refuses user or password: correct them {where}", where=_ADDRESS)
+_NO_HOST = Message("no name server knows the host of {place}: correct it {where}", where=_ADDRESS)
+_NO_SERVER = Message(
+    "no PostgreSQL answers at {place}: start it, or correct host and port {where}", where=_ADDRESS
+)
+_NO_CONNECTION = Message("{place} has no free connection: end other programs, or raise its max_connections")
+_DISK_FULL = Message("the disk of {place} is full: make room, then try again")
+_PASSES = Message("{place} is starting or stopping: try again in a moment")
+_LOST = Message("{place} ended the connection: see its log, then try again")
+_PROBLEMS: Mapping[str, Message] = {
+    "database is locked": Message(
+        "another process has held {place} for too long: end it, then try again (`lsof` names it)"
+    ),
+    "disk is full": _DISK_FULL,
+    "No space left": _DISK_FULL,
+    "readonly database": _NO_RIGHTS,
+    "unable to open database file": _NO_RIGHTS,
+    "disk I/O error": Message("the disk of {place} fails: check it and its free space"),
+    "malformed": Message("{place} is damaged: put back a backup (docs/backup.md)"),
+    "file is not a database": Message("{place} is no SQLite database: name another file with --db"),
+    "no password supplied": _LOGIN,
+    "authentication failed": _LOGIN,
+    'FATAL: role "': Message("{place}: there is no such user: correct it {where}", where=_ADDRESS),
+    'FATAL: database "': Message(
+        "{place}: there is no such database: make it with createdb, or correct its name {where}",
+        where=_ADDRESS,
+    ),
+    "no pg_hba.conf entry": Message(
+        "{place} does not let this user in from this machine: allow it in the server's pg_hba.conf"
+    ),
+    "permission denied": Message(
+        "{place} refuses its user a right ({text}): grant it, or name another user {where}", where=_ADDRESS
+    ),
+    "read-only transaction": Message("{place} takes no writes: it is a standby, or set read-only"),
+    "could not translate host name": _NO_HOST,
+    "not known": _NO_HOST,
+    "does not support SSL": Message("{place} does not speak TLS: leave sslmode out of its address"),
+    **dict.fromkeys(
+        (
+            *("Connection refused", "No such file or directory", "No route to host"),
+            *("Network is unreachable", "did not answer", "timeout expired", "timed out"),
+        ),
+        _NO_SERVER,
+    ),
+    **dict.fromkeys(("too many", "remaining connection slots", "QueuePool limit"), _NO_CONNECTION),
+    **dict.fromkeys(("starting up", "shutting down", "recovery", "accepting"), _PASSES),
+    **dict.fromkeys(("terminating connection", "closed the connection", "connection has been closed"), _LOST),
 }
+"""Problems in words for people, by parts of the drivers' texts. The first part that a text contains counts."""
+_KIND_PROBLEMS: Mapping[type[TaskError], Message] = {
+    StoreConflict: Message(
+        "other work in {place} was in the way, and nothing was changed: try again ({text})"
+    ),
+    WrongRevision: Message(
+        "{place} lacks a table or column of this version: bring it up with `reviewloop migrate` ({text})"
+    ),
+    Unstorable: Message("{place} can't store a value: {text}"),
+}
+"""Problems in words for people, by the class of the error."""
 
 
 @contextmanager
-def own_errors() -> Iterator[None]:
-    """Raise the store's error in place of a driver's, which is its cause."""
+def own_errors(url: URL | None = None) -> Iterator[None]:
+    """Raise the store's error in place of a driver's, which is its cause.
+
+    Args:
+        url: address of the database, for the message.
+    """
     try:
         yield
     except Exception as error:
@@ -74,7 +140,38 @@ def own_errors() -> Iterator[None]:
         if cause is None or not is_drivers:
             raise
         kind = _kind(cause, is_lost=isinstance(error, DBAPIError) and error.connection_invalidated)
-        raise kind(_PREFIX.get(kind, "") + (" ".join(str(cause).split()) or type(cause).__name__)) from error
+        text = " ".join(str(cause).split()) or type(cause).__name__
+        problem = _explain_file(url, text) or _explain(kind, text)
+        raise kind(problem.template, place=_show_place(url), text=text, **problem.parameters) from error
+
+
+def _show_place(url: URL | None) -> Message | str:
+    """Return a database for people: its file, or the address of its server without the password."""
+    if url is None:
+        return Message("the database")
+    if url.get_backend_name() == "sqlite":
+        return url.database or ":memory:"
+    sockets = {name: value for name, value in url.query.items() if name == "host"}
+    return url.set(drivername="postgresql", query=sockets).render_as_string()
+
+
+def _explain_file(url: URL | None, text: str) -> Message | None:
+    """Return why the file of a SQLite database can't be opened; `None` for another error."""
+    if "unable to open" not in text or url is None or not url.database:
+        return None
+    file = Path(url.database)
+    folder = file.absolute().parent
+    if file.is_dir():
+        return IS_FOLDER
+    return None if folder.is_dir() else Message(_NO_FOLDER.template, folder=folder)
+
+
+def _explain(kind: type[TaskError], text: str) -> Message:
+    """Return what is wrong by the text and the class of an error. An unknown text is quoted."""
+    if kind in _KIND_PROBLEMS:
+        return _KIND_PROBLEMS[kind]
+    found = next((problem for part, problem in _PROBLEMS.items() if part in text), None)
+    return found or Message("{place}: {text}")
 
 
 def _kind(error: BaseException, *, is_lost: bool) -> type[TaskError]:

@@ -91,7 +91,7 @@ class Writer:
         most: most items of one transaction; 1 to compare with (`reviewloop bench buffers`).
         connections: most transactions at once, each on a thread and a connection of its own. SQLite allows one writer
             only; to a PostgreSQL far away, further transactions need not wait for the first to return.
-        on_unwritable: called from the writer's thread with the reason when the database's file can't be written to;
+        on_unwritable: called from the writer's thread with the error when the database's file can't be written to;
             True: no caller waits for results any longer, so none is delivered.
     """
 
@@ -101,7 +101,7 @@ class Writer:
         *,
         most: int = MOST_AT_ONCE,
         connections: int = 1,
-        on_unwritable: Callable[[str], bool] = lambda _why: False,
+        on_unwritable: Callable[[StoreUnwritable], bool] = lambda _error: False,
     ) -> None:
         self._store = store
         self._most = most
@@ -221,7 +221,7 @@ class Writer:
             _deliver(zip(batch, connection.write(partial(self._written, batch)), strict=True))
             return
         except Exception as error:
-            if isinstance(error, StoreUnwritable) and self._on_unwritable(str(error)):
+            if isinstance(error, StoreUnwritable) and self._on_unwritable(error):
                 return
             is_away = isinstance(error, StoreUnavailable)  # and it is not known what was committed
             if is_away or (len(batch) == 1 and not isinstance(error, StoreConflict)):
