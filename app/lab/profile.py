@@ -13,13 +13,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from app.lab.answers import LabAnswer
+from splitter.catalog import yamlfile
 from splitter.catalog.wrong_values import explain_wrong_value
-from splitter.errors import InputError, Message, WrongValue, join_messages, system_reason
+from splitter.errors import CatalogError, InputError, Message, WrongValue, join_messages, system_reason
 
 _PROFILES = Path(__file__).parent / "profiles"
 
@@ -220,8 +220,9 @@ def load_profile(spec: str) -> Profile:
     """
     path = _PROFILES / f"{spec}.yaml" if spec in list_built_in() else Path(spec)
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-        return Profile.model_validate(data)
+        document = yamlfile.read(path.read_text("utf-8-sig"), str(path))
+        yamlfile.raise_problems(document.problems, str(path))
+        return Profile.model_validate(document.data)
     except OSError as error:
         raise ProfileError(
             "lab profile {spec!r} cannot be read ({reason}); right would be a file or one of {known}",
@@ -232,8 +233,10 @@ def load_profile(spec: str) -> Profile:
     except ValidationError as error:
         problems = (_describe_problem(path, each) for each in error.errors())
         raise ProfileError("{problems}", problems=join_messages(problems)) from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ProfileError("lab profile {path}: not YAML: {error}", path=path, error=error) from error
+    except CatalogError as error:
+        raise ProfileError("lab profile {error}", error=error.message) from error
+    except UnicodeDecodeError as error:
+        raise ProfileError("lab profile {path}: not UTF-8; save the file as UTF-8", path=path) from error
 
 
 def _describe_problem(path: Path, error: ErrorDetails) -> Message:

@@ -86,7 +86,7 @@ def parse_catalog(text: str, origin: str) -> Catalog:
         yamlfile.raise_problems([*document.problems, *found], origin)
         raise AssertionError("a validation error has a problem") from error
     except (TypeError, ValueError) as error:  # keys no JSON can hold; named by line already
-        yamlfile.raise_problems([*document.problems, CatalogFault(1, "", str(error))], origin)
+        yamlfile.raise_problems(document.problems or [CatalogFault(1, "", str(error))], origin)
         raise
     found = [document.problem(place, message) for place, message in problems_of(catalog)]
     yamlfile.raise_problems([*document.problems, *found], origin)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from string import Formatter
 
-from splitter.errors import WrongValue
+from splitter.errors import Message, WrongValue
 
 EACH = "[]"
 """The step of a path that stands for every member of a list."""
@@ -95,7 +95,7 @@ def _template(text: str) -> Template:
         raise WrongValue(
             "{text!r} is no text with {{path}} in it ({error}); write one such as https://example.com/{{id}}",
             text=text,
-            error=error,
+            error=error if isinstance(error, Message) else Message(str(error)),
         ) from error
     return Template(tuple(parts))
 

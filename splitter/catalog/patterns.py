@@ -65,7 +65,9 @@ class Pattern:
             self._compiled = re2.compile(text, options)
         except (re2.error, UnicodeEncodeError) as error:
             said = error.args[0] if error.args else error
-            why = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+            text_said = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+            kind, _, part = text_said.partition(": ")
+            why = Message("{kind}: {part}", kind=Message(kind), part=part) if part else Message(kind)
             for found, hint in _ELSEWHERE:
                 if found.search(text):
                     raise BadPattern("{why}: {hint}", why=why, hint=hint) from None

@@ -7,7 +7,8 @@ carries file, line and dotted key.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,69 @@ from splitter.errors import CatalogError, Message, join_messages, system_reason
 
 Place = tuple[str | int, ...]
 """A place in the file: keys of mappings and indexes of lists, from the top."""
+
+
+_WIDE_COLON = re.compile(r"\s*(?:- )?[^\s:：#'\"]+：")
+"""A key with a Chinese colon."""
+_COLON = Message("the Chinese colon ： ends no key; write `key: value` with : and a blank")
+_TAB = Message("a tab; indent with blanks")
+_QUOTE = Message("a value begins with this character; put the value in quotes")
+_ALIGN = Message(
+    "this line does not stand in the column of the keys or entries around it (from line {begin} on); align it"
+)
+_QUOTE_OPEN = Message("the quote that line {begin} opens is not closed")
+_ESCAPE = Message("a \\ in double quotes begins an escape; write \\\\, or use single quotes")
+_DIRECTIVE = Message("a line begins with %, which marks a directive; put the value in quotes")
+_SYNTAX: Mapping[str, Message] = {
+    "found character that cannot start any token": _QUOTE,
+    "found a tab character": _TAB,
+    "could not find expected ':'": Message(
+        "line {begin} is neither a comment, a list entry nor a key; write `key: value`"
+    ),
+    "mapping values are not allowed": Message(
+        "a colon and a blank stand in a value, or the line is indented too far; put the value in quotes, or align "
+        "the line"
+    ),
+    "block sequence entries are not allowed": Message(
+        "no list entry can stand here; write each in a line of its own below its key, as `- entry`"
+    ),
+    "mapping keys are not allowed": _QUOTE,
+    "did not find expected key": _ALIGN,
+    "did not find expected '-' indicator": _ALIGN,
+    "did not find expected ',' or ']'": Message(
+        "the bracket [ of line {begin} is not closed, or a comma is missing in it"
+    ),
+    "did not find expected ',' or '}'": Message(
+        "the bracket {{ of line {begin} is not closed, or a comma is missing in it"
+    ),
+    "did not find expected node content": Message("a value is missing here, or a comma is too many"),
+    "found unexpected end of stream": _QUOTE_OPEN,
+    "found unexpected document indicator": _QUOTE_OPEN,
+    "found unknown escape character": _ESCAPE,
+    "did not find expected hexdecimal number": _ESCAPE,
+    "did not find expected alphabetic or numeric character": _QUOTE,
+    "found undefined alias": Message("* refers to an anchor that is not there; put the value in quotes"),
+    "found duplicate anchor": Message("an anchor (&) is written twice; keep one of them"),
+    "an alias that holds itself": Message("an alias that holds itself; write the values out"),
+    "could not determine a constructor for the tag": Message(
+        "a value begins with !, which marks a tag; put the value in quotes"
+    ),
+    "did not find expected whitespace or line break": _QUOTE,
+    "did not find expected comment or line break": Message(
+        "only a comment can stand behind | or >; begin the text in the next line"
+    ),
+    "digit or '.' character": _DIRECTIVE,
+    "directive": _DIRECTIVE,
+    "did not find expected <document start>": Message(
+        "text stands before or behind the keys; remove it, or indent it"
+    ),
+    "but found another document": Message("--- begins a second document; a file holds one"),
+    "found unhashable key": Message("a key must be text; put it in quotes"),
+}
+"""Problems in words for people, by parts of PyYAML's texts. The first part that a text contains counts.
+
+`{begin}` is the line where the thing around the problem begins.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,11 +212,14 @@ def read(text: str, origin: str) -> Document:
         _walk(node, (), document, ())
         return replace(document, data=loader.construct_document(node))
     except yaml.MarkedYAMLError as error:
-        raise _syntax_error(error, origin) from error
+        raise _syntax_error(error, text, origin) from error
     except yaml.reader.ReaderError as error:
         line = text.encode("utf-8", "replace").count(b"\n", 0, error.position) + 1
         raise CatalogError(
-            "{origin}:{line}: not readable as YAML: {reason}", origin=origin, line=line, reason=error.reason
+            "{origin}:{line}: not readable as YAML: {reason}",
+            origin=origin,
+            line=line,
+            reason=Message("a character that can't be seen; remove it"),
         ) from error
     except RecursionError as error:
         raise CatalogError(
@@ -160,16 +227,29 @@ def read(text: str, origin: str) -> Document:
         ) from error
 
 
-def _syntax_error(error: yaml.MarkedYAMLError, origin: str) -> CatalogError:
+def _syntax_error(error: yaml.MarkedYAMLError, text: str, origin: str) -> CatalogError:
     mark = error.problem_mark or error.context_mark or yaml.Mark("", 0, 0, 0, None, 0)
-    parts = [part for part in (error.context, error.problem) if part]
+    begin = error.context_mark or mark
+    line, column = mark.line, mark.column
+    lines = text.splitlines()
+    problem = _explain_syntax(error.problem or "", lines[line : line + 1], column)
+    for number in range(line, max(0, min(begin.line, line - 1)) - 1, -1):
+        if number < len(lines) and (key := _WIDE_COLON.match(lines[number])) is not None:
+            problem, line, column = _COLON, number, key.end() - 1
     return CatalogError(
         "{origin}:{line}: not readable as YAML at column {column}: {problem}",
         origin=origin,
-        line=mark.line + 1,
-        column=mark.column + 1,
-        problem=", ".join(parts),
+        line=line + 1,
+        column=column + 1,
+        problem=Message(problem.template, begin=begin.line + 1, **problem.parameters),
     )
+
+
+def _explain_syntax(said: str, line: Sequence[str], column: int) -> Message:
+    """Return what is wrong in words for people. A text of PyYAML that is not known is quoted."""
+    if "".join(line)[: column + 1].lstrip(" ").startswith("\t"):
+        return _TAB
+    return next((problem for part, problem in _SYNTAX.items() if part in said), Message("{said}", said=said))
 
 
 def _walk(node: yaml.Node, place: Place, document: Document, around: tuple[int, ...]) -> None:

@@ -166,6 +166,28 @@ def test_a_bad_file_is_refused_with_line_and_key(text, line, key):
     assert f"own.yaml:{line}: {key}" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("gods:\n  leak: {zh: 漏, en: Leaks}\n", "did you mean 'goods'?"),
+        ("resturant:\n  leak: {zh: 漏, en: Leaks}\n", "did you mean 'restaurant'?"),
+        ("goods:\n  leak: {zh: 漏, en: Leaks, term: [漏]}\n", "did you mean 'terms'?"),
+        ("goods:\n  leak: {zh: 漏, en: Leaks, exept: [漏]}\n", "did you mean 'except'?"),
+        ("xyz:\n  leak: {zh: 漏, en: Leaks}\n", "unknown category; there are goods, car, restaurant"),
+        ("goods:\n  leak: {zh: 漏, en: Leaks, terms: 漏}\n", "must be a list; found '漏'"),
+        ("goods:\n  leak: {zh: 漏, en: Leaks, terms: [1]}\n", "must be text; found 1"),
+        ("goods:\n  leak: {zh: [漏], en: Leaks}\n", "must be text; found a list"),
+        ("goods:\n  leak: 5\n", "must be a mapping of keys to values; found 5"),
+        ("goods: [leak]\n", "must be a mapping of keys to values; found a list"),
+        ("goods:\n  leak: {zh: '', en: Leaks}\n", "must have 1 characters or more; found ''"),
+    ],
+)
+def test_a_wrong_key_or_value_is_explained(text, said):
+    with pytest.raises(CatalogError) as caught:
+        parse_themes(text, "own.yaml")
+    assert said in str(caught.value)
+
+
 def test_files_that_cannot_be_read(tmp_path):
     with pytest.raises(CatalogError, match=r"none\.yaml"):
         load_themes(tmp_path / "none.yaml")

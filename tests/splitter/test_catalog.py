@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from splitter.catalog import yamlfile
 from splitter.catalog.load import builtin, find_catalog, load_catalog, parse_catalog
 from splitter.catalog.names import Kind
 from splitter.errors import CatalogError
@@ -250,6 +251,44 @@ def test_a_good_catalog_is_taken():
 def test_a_problem_is_told_with_line_and_key(old, new, said):
     assert old in GOOD
     assert said in problems(GOOD.replace(old, new, 1))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a:\n\tb: 1\n", "2: not readable as YAML at column 1: a tab; indent with blanks"),
+        ("a: 1\n\tb: 1\n", "2: not readable as YAML at column 1: a tab; indent with blanks"),
+        ("version：1\nname: a\n", "1: not readable as YAML at column 8: the Chinese colon ： ends no key"),
+        ("a:\n  b：1\n  c: 2\n", "2: not readable as YAML at column 4: the Chinese colon ： ends no key"),
+        ("- a：1\n- b：2\nc: 1\n", "1: not readable as YAML at column 4: the Chinese colon ： ends no key"),
+        ("a: [1, 2\nb: 3\n", "the bracket [ of line 1 is not closed"),
+        ("a: {b: 1\nc: 3\n", "the bracket { of line 1 is not closed"),
+        ("a: 1\nb: [1, 2\n", "the bracket [ of line 2 is not closed"),
+        ("a: 1\n   b: 2\n", "2: not readable as YAML at column 5: a colon and a blank stand in a value"),
+        ("a:\n    b: 1\n  c: 2\n", "3: not readable as YAML at column 3: this line does not stand"),
+        ("a:\n  - 1\n b: 2\n", "this line does not stand in the column"),
+        ("a: say: so\n", "1: not readable as YAML at column 7: a colon and a blank stand in a value"),
+        ('a: "open\nb: 1\n', "the quote that line 1 opens is not closed"),
+        ("a: 1\nb: 'open\n", "the quote that line 2 opens is not closed"),
+        ('a: "\\q"\n', "begins an escape"),
+        ("a: @b\n", "1: not readable as YAML at column 4: a value begins with this character"),
+        ("a: `b`\n", "1: not readable as YAML at column 4: a value begins with this character"),
+        ("a: %b\n", "1: not readable as YAML at column 4: a value begins with this character"),
+        ("a: *b\n", "* refers to an anchor that is not there"),
+        ("a: !b c\n", "a value begins with !"),
+        ("a: |b\n  c\n", "only a comment can stand behind |"),
+        ("a\nb: 1\n", "a colon and a blank stand in a value"),
+        ("a: - b\n", "no list entry can stand here"),
+        ("a: 1\n---\nb: 2\n", "--- begins a second document"),
+        ("{a: 1}: 2\n", "a key must be text"),
+        ("a: \x07\n", "1: not readable as YAML: a character that can't be seen"),
+    ],
+)
+def test_what_is_no_yaml_is_explained_with_its_place(text, said):
+    with pytest.raises(CatalogError) as caught:
+        yamlfile.read(text, "s.yaml")
+    assert said in str(caught.value)
+    assert str(caught.value).startswith("s.yaml:")
 
 
 def test_every_problem_of_the_shape_is_told_at_once():

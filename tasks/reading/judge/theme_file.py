@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -18,8 +18,9 @@ from typing import Annotated, Final
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 from pydantic_core import ErrorDetails
 from splitter.catalog import yamlfile
+from splitter.catalog.wrong_values import explain_found_value
 from splitter.catalog.yamlfile import CatalogFault, Document, Place
-from splitter.errors import CatalogError, Message
+from splitter.errors import CatalogError, Message, WrongValue
 
 log = logging.getLogger("reviewloop.reading")
 
@@ -69,6 +70,7 @@ class ThemeFile(_Entry):
 
 
 CATEGORIES: Final = tuple(ThemeFile.model_fields)
+_KEYS: Final = tuple(field.alias or name for name, field in ThemeEntry.model_fields.items())
 
 
 @cache
@@ -108,7 +110,7 @@ def parse_themes(text: str, origin: str) -> ThemeFile:
         yamlfile.raise_problems([*document.problems, *problems], origin)
         raise
     except (TypeError, ValueError) as error:
-        yamlfile.raise_problems([*document.problems, CatalogFault(1, "", str(error))], origin)
+        yamlfile.raise_problems(document.problems or [CatalogFault(1, "", str(error))], origin)
         raise
     problems = [document.problem(place, message) for place, message in _list_problems(found)]
     yamlfile.raise_problems([*document.problems, *problems], origin)
@@ -176,18 +178,19 @@ def _version(themes: ThemeFile) -> str:
 def _shape_problem(document: Document, detail: ErrorDetails) -> CatalogFault:
     place: Place = tuple(step for step in detail["loc"] if step != "[key]")
     if detail["type"] == "extra_forbidden":
+        problem = WrongValue("unknown key; a theme has zh, en, terms and except")
+        known: Collection[str] = _KEYS
         if len(place) == 1:
-            known = ", ".join(CATEGORIES)
-            return document.problem(place, Message("unknown category; there are {known}", known=known))
-        return document.problem(place, Message("unknown key; a theme has zh, en, terms and except"))
+            problem = WrongValue("unknown category; there are {known}", known=", ".join(CATEGORIES))
+            known = CATEGORIES
+        return document.problem(place, problem.suggest(str(place[-1]), known, 1) or problem)
     if detail["type"] == "missing":
         return document.problem(place, Message("missing; a theme needs its names zh and en"))
     if "[key]" in detail["loc"]:
         return document.problem(
             place, Message("write an id of small letters, digits and _, such as foreign_matter")
         )
-    found = repr(detail["input"])[:60]
-    return document.problem(place, Message("{problem}; found {found}", problem=detail["msg"], found=found))
+    return document.problem(place, explain_found_value(detail))
 
 
 def _list_problems(found: ThemeFile) -> Iterator[tuple[Place, Message]]:
