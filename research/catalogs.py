@@ -30,7 +30,8 @@ from app.insight.rows import MEANINGS, ThemeState
 from app.views.fields import NodeState
 from app.views.loop_state import Situation
 from app.views.words import DOMAIN, FOLDER, LANGUAGES
-from splitter.catalog.names import Category, Group, Kind
+from splitter.catalog.load import builtin
+from splitter.catalog.names import BUILTIN, Category, Group, Kind
 from splitter.lexicon import Role
 from tasks.domain.breaker import BreakerState
 from tasks.domain.failures import SUGGESTIONS, ErrorClass, FailureReason
@@ -75,6 +76,7 @@ def collect_messages() -> set[Message]:
         found.update(one.sentence for one in sentences)
     found.update((*SUGGESTIONS.values(), *MEANINGS.values()))
     found.update(one.does for one in SWEEPS)
+    found.update(_read_sites())
     found.update(*TEXTS.values())
     found.update(
         map(str, (*Category, *Group, *Kind, *State, *Transition, *Voice, *FailureReason, *ErrorClass))
@@ -83,6 +85,15 @@ def collect_messages() -> set[Message]:
     return {
         text for text in found if text and re.search("[A-Za-z]", text if isinstance(text, str) else text[0])
     }
+
+
+def _read_sites() -> Iterator[str]:
+    """Yield the reasons that the built-in catalogs of sites give."""
+    for catalog in map(builtin, BUILTIN):
+        yield from (engine.unsupported for engine in catalog.engines.values())
+        decisions = [engine.robots for engine in catalog.engines.values()]
+        decisions += [site.robots for site in catalog.sites.values()]
+        yield from (one.reason for one in decisions if one is not None and not one.obey)
 
 
 def _list_exceptions(modules: Iterable[ast.Module]) -> set[str]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from json import JSONDecodeError
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
@@ -97,6 +98,11 @@ def list_names(names: Sequence[str], most: int = _NAMED) -> Message | str:
 def system_reason(error: OSError) -> Message:
     """Return why the system refused something: "No such file or directory"."""
     return Message(error.strerror or str(error) or type(error).__name__)
+
+
+def json_reason(error: ValueError) -> Message:
+    """Return why a text is no JSON: "Expecting value"."""
+    return Message(error.msg if isinstance(error, JSONDecodeError) else "it can't be read")
 
 
 class ReviewloopError(Message, Exception):

@@ -7,6 +7,8 @@ from datetime import datetime, timedelta, timezone, tzinfo
 from typing import Literal
 from zoneinfo import ZoneInfo
 
+from splitter.errors import WrongValue
+
 CHINA = timezone(timedelta(hours=8))
 """The time engines and sites of the catalog count their days in; without summer time since 1991."""
 CHINA_NAME = "Asia/Shanghai"
@@ -72,12 +74,12 @@ def _nearest(span: Span, unit: timedelta) -> datetime | None:
 
 
 def get_zone(name: str) -> tzinfo:
-    """Return the time zone of a name: Asia/Shanghai, Europe/Berlin, UTC. Raises ValueError if there is none."""
+    """Return the time zone of a name: Asia/Shanghai, Europe/Berlin, UTC. Raises WrongValue if there is none."""
     if name == CHINA_NAME:
         return CHINA
     try:
         return ZoneInfo(name)
     except (LookupError, ValueError, OSError):
-        raise ValueError(
-            f"there is no time zone {name!r}; write Asia/Shanghai, Europe/Berlin, UTC ..."
+        raise WrongValue(
+            "there is no time zone {name!r}; write Asia/Shanghai, Europe/Berlin, UTC ...", name=name
         ) from None

@@ -78,6 +78,11 @@ class Commands(click.Group):
             with formatter.section(translate(heading)):
                 formatter.write_dl([(name.ljust(widest), _short_help(name, room)) for name in names])
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Set the language of the environment first, because `--help` prints at once, then parse the options."""
+        speak(ctx, None)
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> object:
         """Run the command. Exit with status 2 for wrong input, with 1 if the work failed."""
         try:
@@ -146,7 +151,7 @@ def _short_help(command: str, room: int) -> str:
     metavar="zh|en",
     is_eager=True,
     expose_value=False,
-    callback=lambda ctx, _, code: speak(ctx, code),
+    callback=lambda ctx, _, code: speak(ctx, code) if code else None,
     help="Language of texts. Default: REVIEWLOOP_LANG, else LC_ALL, else LANG, else en.",
 )
 @click.version_option(VERSION, prog_name="reviewloop", message="%(prog)s %(version)s")
@@ -180,7 +185,9 @@ def speak(context: click.Context, code: str | None) -> None:
     try:
         use_language(code or language_wanted())
     except InputError as error:
-        raise click.BadParameter(describe(error), param_hint="--lang") from None
+        raise click.BadParameter(
+            describe(error), param_hint="--lang" if code else "REVIEWLOOP_LANG"
+        ) from None
     gettext.bindtextdomain(DOMAIN, FOLDER)
     gettext.textdomain(DOMAIN)
     tell_gettext(language())

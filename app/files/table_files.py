@@ -83,11 +83,7 @@ def open_tables(file: BinaryIO, origin: str, most_unpacked: int = MOST_UNPACKED)
         InputError: the file has another format, or exceeds a limit of `xlsx_reader`.
     """
     head = head_of(file)
-    if head.startswith(_OLD_EXCEL):
-        raise InputError(
-            "{origin}: is a workbook of an old Excel (xls), or has a password; save it as xlsx or CSV",
-            origin=origin,
-        )
+    refuse_old_workbook(head, origin)
     if not is_workbook(head):
         encoding = encoding_of(file, origin)
         return [Table(lambda: _strip_rows(_lines(file, encoding)))]
@@ -109,6 +105,16 @@ def _strip_rows(rows: Iterable[tuple[int, list[str]] | BadRow]) -> Iterator[Tabl
         stripped = tuple(map(strip_unseen, cells))
         if any(stripped):
             yield TableRow(line, stripped)
+
+
+def refuse_old_workbook(data: bytes, origin: str) -> None:
+    """Raise InputError if a file that begins with these bytes is an xls, or an xlsx with a password."""
+    if data.startswith(_OLD_EXCEL):
+        raise InputError(
+            "{origin}: is a workbook of an old Excel (xls), or has a password; save it without a password as .xlsx or "
+            "as CSV (UTF-8)",
+            origin=origin,
+        )
 
 
 def is_workbook(data: bytes) -> bool:
@@ -145,7 +151,7 @@ def _lines(file: BinaryIO, encoding: Encoding) -> Iterator[tuple[int, list[str]]
             try:
                 row = next(reader, None)
             except csv.Error as error:
-                yield feed.refuse(feed.fault or Message("{text}", text=str(error)))
+                yield feed.refuse(feed.fault or csv_reason(error))
                 continue
             if row is None:
                 return
@@ -156,6 +162,13 @@ def _lines(file: BinaryIO, encoding: Encoding) -> Iterator[tuple[int, list[str]]
             if len(row) > MOST_COLUMNS:
                 why = Message("has more than {n:,} cells", n=MOST_COLUMNS)
             yield BadRow(feed.line, why) if why else (feed.line, row)
+
+
+def csv_reason(error: csv.Error) -> Message:
+    """Return why a line is no CSV: "unexpected end of data"."""
+    if "field limit" in str(error):
+        return Message("a cell has more than {n:,} characters", n=csv.field_size_limit())
+    return Message(str(error))
 
 
 class _Feed:

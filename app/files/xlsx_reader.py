@@ -76,6 +76,10 @@ _COSTS = {
     "elements": Message("elements in the workbook"),
 }
 """Names of the counts that a workbook's limits apply to, for messages."""
+_DAMAGE = Message(
+    "is no xlsx that can be read: it is damaged or cut off. Copy it again, or open it in Excel and save it as .xlsx or "
+    "as CSV (UTF-8)"
+)
 _DAMAGED = (
     *(zipfile.BadZipFile, zlib.error, expat.ExpatError),
     *(ArithmeticError, EOFError, LookupError, OSError, RuntimeError, ValueError),
@@ -385,7 +389,7 @@ class Workbook:
             yield
         except (InputError, *_DAMAGED) as error:
             sheet, row = self._place
-            why: Message = Message("is no xlsx that can be read: {error}", error=one_line(str(error)[:300]))
+            why = _DAMAGE
             if isinstance(error, InputError):
                 why = error.message
             if row:

@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, BinaryIO
 
-from app.files.table_files import BadRow, is_workbook
+from app.files.table_files import BadRow, is_workbook, refuse_old_workbook
 from app.files.text_files import open_text, read_lines
 from app.files.visible_text import strip_unseen, visible
 from app.importing.columns import ColumnChoice, column_key
 from app.importing.name_lists import refuse_other_text
 from app.importing.review_columns import NEEDED, review_fields
 from app.importing.sheets import FoundTable, TableChoice, WantedTable, find_table
-from splitter.errors import InputError, Message
+from splitter.errors import InputError, Message, json_reason
 from tasks.reading.file_encoding import encoding_of, head_of
 
 _DEEPEST = 3
@@ -66,6 +66,7 @@ def open_review_file(
     head = head_of(file)
     choice = choice or TableChoice()
     columns = columns or ColumnChoice()
+    refuse_old_workbook(head, origin)
     if is_workbook(head):
         return _table(file, origin, choice, columns)
     encoding = encoding_of(file, origin)
@@ -132,11 +133,13 @@ def _objects(file: BinaryIO, origin: str) -> Iterator[ImportedLine | BadRow]:
 
 def _record(number: int, line: str) -> ImportedLine | BadRow:
     try:
-        value = json.loads(line)
+        value = json.loads(line.rstrip("\r\n"))
     except (ValueError, RecursionError) as error:
-        problem: Message | str = Message("it can't be read")
+        problem = (
+            Message("it is nested too deeply") if isinstance(error, RecursionError) else json_reason(error)
+        )
         if isinstance(error, json.JSONDecodeError):
-            problem = error.msg
+            problem = Message("{problem} at character {n}", problem=problem, n=error.colno)
         return BadRow(number, Message("is no JSON object: {problem}", problem=problem))
     if not isinstance(value, dict):
         return BadRow(number, Message("is no JSON object"))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -68,15 +69,27 @@ def language_wanted() -> str:
     """
     from app.views.words import find_language
 
-    asked = _environment().get(f"{PREFIX}LANG")
-    return asked or find_language(os.environ.get("LC_ALL") or os.environ.get("LANG") or "") or "en"
+    return _read_language() or find_language(os.environ.get("LC_ALL") or os.environ.get("LANG") or "") or "en"
 
 
 def language_set() -> str | None:
     """Return the language that REVIEWLOOP_LANG names; `None` if it is not set or has no catalog."""
     from app.views.words import find_language
 
-    return find_language(_environment().get(f"{PREFIX}LANG", ""))
+    return find_language(_read_language())
+
+
+def _read_language() -> str:
+    """Return REVIEWLOOP_LANG, or an empty text. Skip wrong lines of `.env`: they are reported in this language."""
+    name = f"{PREFIX}LANG"
+    if name in os.environ:
+        return os.environ[name]
+    found = ""
+    with suppress(InputError):
+        for line in _read_file().splitlines():
+            with suppress(InputError):
+                found = dict(variables(line, str(_FILE), name)).get(name, found)
+    return found
 
 
 def tell_gettext(code: str) -> None:
@@ -148,13 +161,17 @@ def variables(text: str, origin: str, prefix: str) -> Iterator[tuple[str, str]]:
 def _environment() -> dict[str, str]:
     """Return the REVIEWLOOP_ variables: those of the process override those of the folder's `.env`."""
     own = {name: text for name, text in os.environ.items() if name.startswith(PREFIX)}
+    return dict(variables(_read_file(), str(_FILE), PREFIX)) | own
+
+
+def _read_file() -> str:
+    """Return the text of the folder's `.env`; empty if there is none. Raises InputError."""
     try:
-        text = _FILE.read_text("utf-8-sig")
+        return _FILE.read_text("utf-8-sig")
     except FileNotFoundError:
-        return own
+        return ""
     except (OSError, UnicodeDecodeError) as error:
         raise InputError("{file} can't be read: {reason}", file=_FILE, reason=_read_reason(error)) from None
-    return dict(variables(text, str(_FILE), PREFIX)) | own
 
 
 def _text_in_file(variable: str, path: str) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from splitter.errors import InputError, Message
-from tasks.domain.reasons import Explanation, from_document
+from tasks.domain.reasons import Explanation, Reason, from_document
 
 DOMAIN = "reviewloop"
 FOLDER = Path(__file__).parents[1] / "locale"
@@ -27,6 +27,9 @@ TAGS: Mapping[str, str] = {"en": "en", "zh": "zh-CN"}
 
 _WORDS = frozenset({"cause", "causes", "failure", "kind", "lacks", "unit"})
 """Parameters of reasons whose values are stored words such as `forbidden`, or lists of them with commas."""
+
+_OF_CATALOG = frozenset({Reason.CATALOG_PERMITS, Reason.ENGINE_UNSUPPORTED})
+"""Reasons whose text is one of the catalog of sites. Those of the built-in catalogs are translated."""
 
 _language: ContextVar[str] = ContextVar("language", default="en")
 
@@ -61,6 +64,8 @@ def describe(subject: object) -> str:
             for name, value in subject.parameters.items()
             if name in _WORDS
         }
+        if subject.reason in _OF_CATALOG:
+            words["text"] = translate(str(subject.parameters["text"]))
         return translate(subject.reason.sentence, **{**subject.parameters, **words})
     if isinstance(subject, Message):
         return translate(subject.template, **subject.parameters)

@@ -98,14 +98,13 @@ def _triggers(expression: str, zone: str) -> tuple[CronTrigger, ...]:
             if name == "day_of_week":
                 values[name] = _weekdays(text)
             CronTrigger(timezone=where, **{name: values[name]})
-        except ValueError as error:
+        except ValueError:
             raise InputError(
-                "cron {expression!r}: its {name} {text!r} is wrong ({error}); write {fields}, *, a range a-b, a "
+                "cron {expression!r}: its {name} {text!r} is wrong; write {fields}, *, a range a-b, a "
                 "step */n, or several with commas",
                 expression=expression,
-                name=name,
+                name=Message(name.replace("_", " ")),
                 text=text,
-                error=error,
                 fields=_FIELDS[name],
             ) from None
     either = not values["day"].startswith("*") and not values["day_of_week"].startswith("*")

@@ -23,6 +23,20 @@ _CHUNK = 1 << 18
 _SAMPLED_LINES = 100
 """Number of lines, at equal distances, that the encoding is found by."""
 _SAMPLED_BYTES = 4096
+_PICTURE = Message("a picture")
+_ARCHIVE = Message("a packed file")
+_NO_TEXT = Message("a file of bytes")
+_KINDS = {
+    b"%PDF-": Message("a PDF"),
+    b"\x89PNG": _PICTURE,
+    b"\xff\xd8\xff": _PICTURE,
+    b"GIF8": _PICTURE,
+    b"\x1f\x8b": _ARCHIVE,
+    b"Rar!": _ARCHIVE,
+    b"7z\xbc\xaf": _ARCHIVE,
+    b"SQLite format 3": Message("a SQLite database"),
+}
+"""Kinds of files that are no text, by their first bytes."""
 _UNICODE = frozenset({"utf-8", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be", ESCAPED})
 
 
@@ -75,14 +89,23 @@ def encoding_of(file: BinaryIO, origin: str) -> Encoding:
     mark, name = find_mark(head)
     if not mark:
         name = find_utf16(head)
-    if not name and b"\0" in head:
-        raise InputError("{origin}: is no text; give a CSV file, an xlsx, or one name a line", origin=origin)
+    if not name and (b"\0" in head or _find_kind(head) != _NO_TEXT):
+        raise InputError(
+            "{origin}: is {what}, and no text or table; give an .xlsx, a CSV file (UTF-8), or a text",
+            origin=origin,
+            what=_find_kind(head),
+        )
     if name:
         return Encoding(name, not _is_valid(file, name), len(mark))
     if _is_valid(file, "utf-8"):
         return Encoding(_find_ascii(file))
     name = find_reading(_sample(file)).encoding
     return Encoding(name, not _is_valid(file, name))
+
+
+def _find_kind(head: bytes) -> Message:
+    """Return the kind of a file that begins with these bytes."""
+    return next((kind for begin, kind in _KINDS.items() if head.startswith(begin)), _NO_TEXT)
 
 
 def _is_valid(file: BinaryIO, encoding: str) -> bool:

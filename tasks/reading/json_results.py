@@ -25,7 +25,7 @@ from splitter.catalog.paths import (
 )
 from splitter.catalog.patterns import compile_pattern
 from splitter.catalog.rules import PageRules, ResultRules
-from splitter.errors import Message
+from splitter.errors import Message, json_reason
 
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.reading.interstitials import check_blocked, refusal
@@ -176,7 +176,9 @@ def _load(text: str) -> Any:
     except RecursionError:
         raise FetchError(ErrorClass.TOO_LARGE, Message("JSON nested too deeply")) from None
     except ValueError as error:  # also raised for numbers of thousands of digits
-        raise FetchError(ErrorClass.BAD_CONTENT, Message("broken JSON: {error}", error=error)) from None
+        raise FetchError(
+            ErrorClass.BAD_CONTENT, Message("broken JSON: {error}", error=json_reason(error))
+        ) from None
 
 
 def _load_embedded(text: str, selector: str) -> list[Any]:

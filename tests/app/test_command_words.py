@@ -41,6 +41,37 @@ def test_the_language_is_that_of_the_environment(environment, heading, reviewloo
     assert reviewloop("status", "--help", **environment).stdout.startswith(heading)
 
 
+@pytest.mark.parametrize(
+    "arguments", [("--help",), ("-h",), (), ("-v", "--help"), ("--lang", "zh", "--help")]
+)
+def test_the_first_page_of_help_is_in_the_language_of_the_environment(arguments, reviewloop) -> None:
+    result = reviewloop(*arguments, REVIEWLOOP_LANG="zh")
+    assert "用法" in result.output
+    assert "证明循环没有违反不变量" in result.output
+    assert "Every day" not in result.output
+    english = reviewloop("--help", REVIEWLOOP_LANG="en").output
+    assert "Every day" in english
+    assert re.findall(r"[\u4e00-\u9fff]+", english) == ["光明高钙牛奶"] * 2
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("product", "import"),
+        ("review", "import"),
+        ("review", "classify"),
+        ("split", "--file"),
+        ("split", "--json", "--file"),
+    ],
+)
+def test_a_file_that_is_not_there_is_named_in_the_language(command, reviewloop, tmp_path) -> None:
+    for file, said in ((tmp_path / "none.csv", "没有这个文件"), (tmp_path, "是文件夹")):
+        result = reviewloop("--lang", "zh", *command, file)
+        assert result.exit_code == 2
+        assert str(file) in result.stderr
+        assert said in result.stderr
+
+
 @pytest.mark.parametrize("command", [("report",), ("failed", "report")])
 def test_every_word_of_a_report_is_from_a_catalog(command, crawled, reviewloop, tmp_path) -> None:
     file = tmp_path / "report.html"

@@ -2,6 +2,7 @@
 
 import logging
 import os
+from contextvars import copy_context
 from pathlib import Path
 
 import pytest
@@ -115,7 +116,7 @@ def run(tmp_path, monkeypatch, caplog):
     for name in [name for name in os.environ if name.startswith("REVIEWLOOP_")]:
         monkeypatch.delenv(name)
     caplog.set_level(logging.DEBUG)
-    return lambda *words: CliRunner().invoke(cli, words)
+    return lambda *words: copy_context().run(CliRunner().invoke, cli, words)
 
 
 @pytest.mark.parametrize(("kind", "address"), cases(SETTINGS))
@@ -185,3 +186,19 @@ def test_a_line_of_env_that_is_no_setting_is_not_repeated(line, run, caplog):
     result = run("status", "--json")
     assert_told_without_secret(result, caplog)
     assert ".env:2" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "REVIEWLOOP_LANG=zh\nbad\n",
+        "bad\nREVIEWLOOP_LANG=zh\n",
+        "REVIEWLOOP_LANG='zh'\nREVIEWLOOP_CONTACT me\n",
+        "export REVIEWLOOP_LANG=zh\n\n# a comment\nbad\n",
+        "REVIEWLOOP_LANG=en\nREVIEWLOOP_LANG=zh\nbad\n",
+    ],
+)
+def test_a_wrong_line_of_env_is_reported_in_the_language_of_env(lines, run):
+    Path(".env").write_text(lines, "utf-8")
+    result = run("status")
+    assert "这一行没有等号" in result.stderr

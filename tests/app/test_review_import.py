@@ -158,8 +158,12 @@ def test_a_mapping_is_given_each_time(imported):
     [
         (b"", "is empty"),
         (b'[{"body": "x"}]', "one object a line"),
-        (b"\xd0\xcf\x11\xe0 old", "xlsx"),
-        (b"\x00\x01\x02", "no text"),
+        (b"\xd0\xcf\x11\xe0 old", "save it without a password as .xlsx or as CSV (UTF-8)"),
+        (b"PK\x03\x04 cut", "damaged or cut off"),
+        (b"\x00\x01\x02", "is a file of bytes, and no text"),
+        (b"%PDF-1.7\n1 0 obj\n", "is a PDF, and no text"),
+        (b"\x89PNG\r\n\x1a\n", "is a picture, and no text"),
+        (b"SQLite format 3\x00", "is a SQLite database, and no text"),
         (b"a,b\n1,2\n", "--map body=COLUMN"),
     ],
 )
@@ -190,6 +194,25 @@ def test_lines_of_json_that_are_broken_cost_no_others(imported):
     assert told["added"] == 1
     assert [one["line"] for one in told["refused"]] == [2, 3, 4, 5]
     assert "UTF-8" in told["refused"][-1]["why"]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("{broken", "第 2 个字符处：这里应是双引号中的键名"),
+        ('{"a" 1}', "第 6 个字符处：这里应是冒号"),
+        ('{"a": 1 "b": 2}', "第 9 个字符处：这里应是逗号"),
+        ('{"a": "不好', "引号没有结束"),
+        ('{"a": }', "第 7 个字符处：这里应是一个值"),
+        ('{"a": 1}}', "第 9 个字符处：后面有多余的内容"),
+        ('{"a": "\\q"}', "第 8 个字符处：\\ 后面的转义无效"),
+    ],
+)
+def test_a_broken_line_of_json_says_where_in_chinese(reviewloop, url, tmp_path, line, said):
+    file = tmp_path / "a.jsonl"
+    file.write_text(f'{{"product": "特仑苏", "body": "好"}}\n{line}\n', "utf-8")
+    result = reviewloop("--lang", "zh", "review", "import", file, "--db", url)
+    assert said in result.stderr
 
 
 def test_a_name_means_a_product_that_is_there(imported, exported, reviewloop, url):

@@ -54,7 +54,7 @@ HOSTILE = {
     "a column far away": (lambda: f"<row>{text('x', 'XFD1')}</row>", "清单, row 1: .* 1,024 columns"),
     "no column": (
         lambda: f"<row>{text('x', 'ZZZZZZ1')}</row>",
-        "清单, row 1: is no xlsx that can be read: 'ZZZZZZ'",
+        "清单, row 1: is no xlsx that can be read",
     ),
     "a large cell": (
         lambda: f"{HEAD}<row>{text('x' * LARGE)}</row>",

@@ -17,10 +17,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from app.cli.command import App, command
 from app.cli.options import FILE, settings_of, store_there
 from app.cli.render import Part, table, text
+from app.files.table_files import csv_reason
 from app.views.fields import extend_row
 from app.views.words import translate
 from splitter.catalog.wrong_values import explain_found_value, explain_wrong_value
-from splitter.errors import InputError, Message, system_reason
+from splitter.errors import InputError, Message, json_reason, system_reason
 from tasks.scheduling.balance.curves import (
     AllocationResult,
     Curve,
@@ -343,7 +344,7 @@ def read_runs(path: Path) -> list[Sample]:
         ]
     except csv.Error as error:
         raise InputError(
-            "{path}:{line}: is no CSV: {error}", path=path, line=reader.line_num, error=error
+            "{path}:{line}: is no CSV: {error}", path=path, line=reader.line_num, error=csv_reason(error)
         ) from None
 
 
@@ -393,7 +394,7 @@ def _read_json(path: Path) -> Any:
             path=path,
             line=error.lineno,
             column=error.colno,
-            problem=error.msg,
+            problem=json_reason(error),
         ) from None
     except RecursionError:
         raise InputError("{path}: is nested too deeply; {forms}", path=path, forms=_FORMS) from None

@@ -16,7 +16,7 @@ from app.run.nodes import OWN, check_node_name, own_address, system_addresses
 from app.run.setting_values import read_kinds, read_proxy
 from app.views.words import translate
 from splitter.catalog.names import Kind
-from splitter.errors import InputError
+from splitter.errors import InputError, system_reason
 from tasks.domain.proxy import Proxy
 from tasks.store.queue.nodes import Node
 
@@ -154,6 +154,6 @@ def _try_proxy(proxy: Proxy) -> None:
         warning = translate(
             "nothing answers at {place} now ({why}); the node is added all the same",
             place=proxy.place,
-            why=error.strerror or error,
+            why=system_reason(error),
         )
         say(warning, "yellow")

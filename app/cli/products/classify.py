@@ -12,11 +12,13 @@ from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, Stric
 from rich.text import Text
 
 from app.cli.command import App, command
+from app.cli.options import ReadableFile
 from app.cli.output import say
 from app.cli.render import LinesView, Part, text
 from app.files.harmless import shown
 from app.views.theme_names import name_theme
 from app.views.words import name_text, plural, translate
+from splitter.catalog.wrong_values import explain_wrong_value
 from splitter.errors import InputError, ProductNameError
 
 if TYPE_CHECKING:
@@ -66,7 +68,7 @@ class ClassifiedView(LinesView):
 
 
 @command(None, "classify", db=False)
-@click.argument("file", type=click.File("rb"))
+@click.argument("file", type=ReadableFile())
 @click.option(
     "--category",
     type=click.Choice(_CATEGORIES),
@@ -127,7 +129,7 @@ def _read_line(line: bytes, origin: str, number: int) -> _Line:
             file=origin,
             line=number,
             key="".join(f"{step}: " for step in detail["loc"]),
-            problem=detail["msg"],
+            problem=explain_wrong_value(detail),
         ) from error
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 
 from app.cli.command import App, command
-from app.cli.options import store_there, store_to_fill
+from app.cli.options import ReadableFile, database_hint, store_there, store_to_fill
 from app.cli.output import say
 from app.cli.products.import_undo import undo_import
 from app.files.text_files import rereadable
@@ -21,7 +21,8 @@ from app.importing.sheets import FoundTable, TableChoice
 from app.run.setting_values import sqlite_file
 from app.views.fields import label
 from app.views.words import describe, translate
-from splitter.errors import InputError, Message
+from splitter.errors import InputError, Message, ReviewloopError
+from tasks.store.content import numbered_imports
 from tasks.store.content.numbered_imports import ImportKind
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class FileNotes:
 
 
 _OPTIONS = (
-    click.argument("file", type=click.File("rb"), required=False),
+    click.argument("file", type=ReadableFile(), required=False),
     click.option(
         "--map",
         "maps",
@@ -129,7 +130,11 @@ def import_command(
                     columns=ColumnChoice(parse_mapping(maps, fields), skipped),
                     dry_run=dry_run,
                 )
-                return function(app, given, **options)
+                try:
+                    return function(app, given, **options)
+                except KeyboardInterrupt:
+                    say(_describe_stop(app, kind, given), "yellow")
+                    raise
 
         made: Callable[..., object] = run
         for option in reversed(_OPTIONS):
@@ -137,6 +142,24 @@ def import_command(
         return command(group, "import", sites=sites)(made)
 
     return decorate
+
+
+def _describe_stop(app: App, kind: ImportKind, file: ImportFile) -> str:
+    """Return what an import stored that a person stopped with Ctrl-C."""
+    stored = None
+    if not file.dry_run and app.has_store():
+        with suppress(ReviewloopError), app.store.read() as tx:
+            stored = next(iter(numbered_imports.list_imports(tx, most=1)), None)
+    is_this = stored is not None and (stored.kind, stored.file, stored.ended_at) == (kind, file.origin, None)
+    if stored is None or not is_this:
+        return translate("Stopped. Nothing was stored, nothing is lost: the same command begins again.")
+    return translate(
+        "Stopped. Import {n} has stored {added:,} new rows so far, and they stay: the same command goes on, "
+        "{undo} takes them back.",
+        n=stored.id,
+        added=stored.added,
+        undo=f"`reviewloop {app.context.command_path.partition(' ')[2]} --undo {stored.id}{database_hint()}`",
+    )
 
 
 @contextmanager

@@ -128,11 +128,7 @@ def import_(
         if store is not None and not file.dry_run:
             saving = Saving(store, from_, names, file.origin, app.who)
         say_columns(f"{file.origin} ({from_})", read.found, fields.columns)
-        try:
-            done = import_reviews(read.records, checks, saving.save, _progress)
-        except KeyboardInterrupt:
-            say(translate("Stopped. What was stored stays; the same command goes on."), "yellow")
-            raise
+        done = import_reviews(read.records, checks, saving.save, _progress)
         saving.end()
     if done.refused:
         app.exit_status = 2

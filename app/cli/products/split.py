@@ -11,7 +11,14 @@ from typing import Any, BinaryIO
 import click
 
 from app.cli.command import App, command
-from app.cli.options import alias_option, group_option, keyword_list, keywords_option, list_in_groups
+from app.cli.options import (
+    ReadableFile,
+    alias_option,
+    group_option,
+    keyword_list,
+    keywords_option,
+    list_in_groups,
+)
 from app.cli.output import say
 from app.cli.render import LinesView, Part, table, text
 from app.files.text_files import open_text, read_lines, rereadable
@@ -49,7 +56,7 @@ class ExplainedView:
 
 @command(None, "split", db=False, sites=True)
 @click.argument("names", metavar="NAME...", nargs=-1)
-@click.option("--file", "source", type=click.File("rb"), help="Read names from FILE, one a line.")
+@click.option("--file", "source", type=ReadableFile(), help="Read names from FILE, one a line.")
 @keywords_option
 @alias_option
 @click.option(
