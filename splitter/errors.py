@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _LONGEST_VALUE = 200
 """Characters of a value in a stored message."""
+_LONGEST_QUOTE = 60
+"""Characters of a wrong value in a message."""
 
 
 class Message:
@@ -78,6 +80,13 @@ def _as_json(value: object) -> object:
     return value if isinstance(value, int | float) else str(value)[:_LONGEST_VALUE]
 
 
+def cut_value(value: object) -> object:
+    """Return a wrong value as a message quotes it: a long text is cut."""
+    if isinstance(value, str) and len(value) > _LONGEST_QUOTE:
+        return value[:_LONGEST_QUOTE] + "…"
+    return value
+
+
 def join_messages(messages: Iterable[object], between: str = "\n") -> Message:
     """Return messages as one. Reasons may be among them."""
     parameters = {f"message{n}": message for n, message in enumerate(messages, 1)}
@@ -128,7 +137,7 @@ class InputError(ReviewloopError):
     @classmethod
     def unknown(cls, template: str, name: str, known: Collection[str], see: str) -> Self:
         """Make the error of an unknown `{name}`. It lists names near it, or points to the list of all."""
-        problem = cls(template, name=name)
+        problem = cls(template, name=cut_value(name))
         return problem.suggest(name, known) or cls("{problem}; see {see}", problem=problem, see=see)
 
 

@@ -58,7 +58,7 @@ def view_waits(waits: Sequence[HostQueue], catalog: Catalog) -> list[HostWaitVie
 
 
 def describe_wait(wait: HostWaitView, now: datetime) -> str:
-    """Return a line such as: 127.0.0.1:8888 (unreachable): 56 subtasks; it may be asked again in 14 s."""
+    """Return a line such as: 127.0.0.1:8888 (unreachable): 56 subtasks wait; next request in 14 s."""
     when = format_moment(wait.until, now) if wait.until > now else translate("now")
     return plural(
         "{host} ({cause}): {n:,} subtask waits; next request {when}",

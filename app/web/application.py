@@ -44,7 +44,7 @@ from app.web.pages import (
     sites,
 )
 from splitter.errors import InputError
-from tasks.domain.errors import StoreFailed, TaskError, WrongRevision
+from tasks.domain.errors import StoreFailed, TaskError, Unstorable, WrongRevision
 
 _log = logging.getLogger(__name__)
 
@@ -92,6 +92,7 @@ def make_application(context: WebContext, hosts: Sequence[str], root_path: str) 
     app.add_exception_handler(RequestValidationError, _wrong_request)
     for wrong in (TaskError, InputError):
         app.add_exception_handler(wrong, _wrong_input)
+    app.add_exception_handler(Unstorable, _unstorable)
     for away in (StoreFailed, WrongRevision):
         app.add_exception_handler(away, _store_away)
     settings = context.settings
@@ -157,6 +158,11 @@ async def _refuse_form(request: Request, status: int, why: str) -> Response:
         return _failure(request, status, why)
     answer.status_code = status
     return answer
+
+
+async def _unstorable(request: Request, error: Exception) -> Response:
+    _log.warning("the store refused a value: %s", error)
+    return await _refuse_form(request, 400, translate("The database can't store a value of this request."))
 
 
 def _store_away(request: Request, error: Exception) -> Response:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from splitter.errors import Message
+from splitter.errors import Message, cut_value
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -87,4 +87,4 @@ def explain_found_value(detail: ErrorDetails) -> Message:
         return Message("{wrong}; found a mapping", wrong=wrong)
     if given is None:
         return Message("{wrong}; found nothing", wrong=wrong)
-    return Message("{wrong}; found {given!r}", wrong=wrong, given=given)
+    return Message("{wrong}; found {given!r}", wrong=wrong, given=cut_value(given))

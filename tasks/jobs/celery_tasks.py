@@ -31,25 +31,34 @@ log = logging.getLogger("reviewloop.sweeps")
 def sweep(*names: str) -> None:
     """Run sweeps by their names in this order, or a `turn` of the loop.
 
-    If the database is away, the next message runs them again. If one fails, the others still run, and the first error
-    is raised at the end.
+    Sweeps of the scheduler's transaction share one; if one of them fails, each runs again in its own. If the database is
+    away, the next message runs them again. If one fails, the others still run, and the first error is raised at the end.
     """
+    shared = [name for name in names if _RUN.get(name) is None]
+    steps = [shared] if shared else []
+    steps += [[name] for name in names if name not in shared]
     failure: Exception | None = None
-    for name in names:
+    while steps:
+        step = steps.pop(0)
         try:
-            _sweep(name)
+            _sweep(step)
         except StoreUnavailable as error:
             runtime.control().store.outage.note_loss(error)
             break
         except Exception as error:
-            failure = failure or error
+            if len(step) > 1:
+                steps = [[name] for name in step] + steps
+            else:
+                failure = failure or error
     if failure is not None:
         raise failure
 
 
-def _sweep(name: str) -> None:
+def _sweep(names: Sequence[str]) -> None:
+    """Run a sweep, or several of the scheduler's transaction."""
+    name = names[0]
     if (run := _RUN.get(name)) is None:
-        _tick(name)
+        _tick(names)
     elif _alone[name].acquire(blocking=False):
         try:
             run(runtime.control())
@@ -65,8 +74,8 @@ _turning = Lock()
 node's free slot would go unseen because a sweep happened to run."""
 
 
-def _tick(name: str) -> None:
-    """Run a sweep in the scheduler's transaction, and notify the nodes of the leases that it gave."""
+def _tick(names: Sequence[str]) -> None:
+    """Run sweeps in the scheduler's transaction, and notify the nodes of the leases that they gave."""
     from tasks.jobs import ticks  # nodes and beat run no sweeps
 
     control = runtime.control()
@@ -76,12 +85,12 @@ def _tick(name: str) -> None:
         control.context.state.grants = runtime.opened.grants()
         try:
             with control.store.begin() as tx:
-                given = ticks.tick(tx, control.context, (name,))
+                given = ticks.tick(tx, control.context, names)
         except Exception as error:
             control.context.state.forget()  # its COMMIT may have failed
             if not isinstance(error, StoreConflict):
                 raise
-            _locked.note_loss(f"no {name} now: {error}")
+            _locked.note_loss(f"no {', '.join(names)} now: {error}")
             return
     _locked.note_return()
     control.store.outage.note_return()

@@ -178,6 +178,7 @@ def test_what_no_driver_declares_is_the_stores_too():
     for error, own in (
         (PoolExhausted("QueuePool limit"), StoreUnavailable),
         (OverflowError("date"), Unstorable),
+        (ValueError("A string literal cannot contain NUL (0x00) characters."), Unstorable),
     ):
         with pytest.raises(own), own_errors():
             raise error
@@ -413,4 +414,26 @@ def test_a_sweep_that_fails_holds_up_none_of_its_message(database, monkeypatch):
         ran.clear()
         with pytest.raises(ZeroDivisionError):
             celery_tasks.sweep.run(*names)
-        assert ran == [name for name in names if name != "report"]
+        assert ran == [[name for name in names if name != "report"]]
+
+
+@pytest.mark.parametrize(
+    "wrong", [(), ("wake",), ("recall", "admit"), ("recall", "wake", "admit"), ("admit",)]
+)
+def test_sweeps_of_the_scheduler_share_a_transaction_until_one_fails(database, monkeypatch, wrong):
+    database.away = False
+    names, committed = ("recall", "wake", "admit"), []
+
+    def tick(some):
+        if bad := [name for name in some if name in wrong]:
+            raise LookupError(bad[0])
+        committed.append(list(some))
+
+    monkeypatch.setattr(celery_tasks, "_tick", tick)
+    if not wrong:
+        celery_tasks.sweep.run(*names)
+        assert committed == [list(names)]
+        return
+    with pytest.raises(LookupError, match=wrong[0]):
+        celery_tasks.sweep.run(*names)
+    assert committed == [[name] for name in names if name not in wrong]

@@ -32,7 +32,7 @@ _READ_EVERY_S = 2.5
 _MOST_READING = 0.05
 """Maximum share of time spent on reading the store, so that a large store is read less often."""
 _LONGEST_S = 15.0
-"""A display is never older than this, however long a read takes."""
+"""Maximum seconds between a read of the store and the next one."""
 _NODES_SHOWN = 16
 _WAITS_SHOWN = 5
 

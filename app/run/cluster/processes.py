@@ -221,7 +221,9 @@ def web_program(settings: Settings, log: Path, port: int) -> Program:
     """Return the dashboard, which only this machine reaches."""
     command = [sys.executable, "-m", "app", "web", "--port", str(port)]
     environment = as_environment(settings)
-    return Program(name="web", command=command, log=log, environment=environment, stop_s=5.0, needed=False)
+    return Program(
+        name="web", command=command, log=log, environment=environment, stop_s=5.0, forked=True, needed=False
+    )
 
 
 def _worker(name: str, queue: str, slots: int, settings: Settings, log: Path, silent_s: float) -> Program:

@@ -9,6 +9,7 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from app.reports import charts
+from app.reports.product_list import list_rising
 from app.views.host_waits import WAIT_FIELDS, describe_unplanned
 from app.views.nodes import NODE_FIELDS
 from app.views.status import StatusView, describe_view, get_status_view
@@ -19,7 +20,6 @@ from app.web.base.query import RecentPeriod
 from app.web.pages.products import ListQuery, read_list
 from tasks.domain.states import State
 from tasks.store.queries.queues import Point, get_queue_trend, get_storing_trend
-from tasks.store.queries.themes import load_rises
 
 router = APIRouter()
 
@@ -52,7 +52,7 @@ def overview(page: Here, period: RecentPeriod) -> Response:
         view=view,
         period=period,
         products=read_list(page, ListQuery(limit=_PRODUCTS), period).products,
-        rises=page.context.read("stored rises", load_rises),
+        rises=page.context.read(("rising",), list_rising),
         name_theme=name_theme,
         sentence=describe_view(view),
         wait_fields=WAIT_FIELDS,

@@ -58,6 +58,8 @@ _OF_SQLITE: Mapping[str, type[TaskError]] = {
 _DRIVERS = ("sqlite3", "psycopg2")
 _FURTHER = (DBAPIError, PoolExhausted, UnicodeEncodeError, OverflowError)
 """Errors that a driver's module does not declare: of the pool, and of values that the database can't have."""
+_NO_NUL = "cannot contain NUL"
+"""Part of the ValueError with which psycopg2 refuses the character 0."""
 IS_FOLDER = Message("{place} is a folder: name the file of the database, such as {place}/reviewloop.db")
 _NO_FOLDER = Message("there is no folder {folder}: make it, or name another file with --db")
 _NO_RIGHTS = Message(
@@ -136,7 +138,8 @@ def own_errors(url: URL | None = None) -> Iterator[None]:
         yield
     except Exception as error:
         cause = error.orig if isinstance(error, DBAPIError) else error
-        is_drivers = isinstance(error, _FURTHER) or type(error).__module__.split(".")[0] in _DRIVERS
+        is_declared = isinstance(error, _FURTHER) or type(error).__module__.split(".")[0] in _DRIVERS
+        is_drivers = is_declared or (type(error) is ValueError and _NO_NUL in str(error))
         if cause is None or not is_drivers:
             raise
         kind = _kind(cause, is_lost=isinstance(error, DBAPIError) and error.connection_invalidated)
@@ -176,7 +179,7 @@ def _explain(kind: type[TaskError], text: str) -> Message:
 
 def _kind(error: BaseException, *, is_lost: bool) -> type[TaskError]:
     names, text = {kind.__name__ for kind in type(error).__mro__}, str(error)
-    if names & {"DataError", "IntegrityError", "UnicodeEncodeError", "OverflowError"}:
+    if names & {"DataError", "IntegrityError", "OverflowError", "ValueError"}:
         return Unstorable
     if type(error).__module__ == "sqlite3":
         return next((kind for part, kind in _OF_SQLITE.items() if part in text), StoreFailed)
