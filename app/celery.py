@@ -18,10 +18,11 @@ import platform
 import sys
 
 from app.run.cluster.celery_app import make_app
-from app.run.process import collect_seldom
+from app.run.process import collect_seldom, share_arena
 from app.run.settings import load_settings
 
 collect_seldom()
+share_arena()
 app = make_app(load_settings())
 
 

@@ -42,7 +42,7 @@ log = logging.getLogger("reviewloop.embedded")
 
 _STOP_S = 10.0
 """Maximum seconds for giving leases back, as the database may be locked."""
-_LAST_REPOSTS_S = 1.0
+_LAST_REPOSTS_S = 0.5
 _LOOK_EVERY_S = 1.0
 """Maximum seconds between two turns, as other processes may change the store and hosts may grant more."""
 

@@ -31,8 +31,9 @@ log = logging.getLogger("reviewloop.sweeps")
 def sweep(*names: str) -> None:
     """Run sweeps by their names in this order, or a `turn` of the loop.
 
-    Sweeps of the scheduler's transaction share one; if one of them fails, each runs again in its own. If the database is
-    away, the next message runs them again. If one fails, the others still run, and the first error is raised at the end.
+    Sweeps of the scheduler's transaction share one; if one of them fails, each runs again in its own. If the database
+    is away, the next message runs them again. If one fails, the others still run, and the first error is raised at the
+    end.
     """
     shared = [name for name in names if _RUN.get(name) is None]
     steps = [shared] if shared else []

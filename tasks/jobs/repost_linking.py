@@ -13,7 +13,7 @@ from functools import partial
 from typing import NamedTuple
 
 from tasks.reading.copies.authors import identity
-from tasks.reading.copies.copy_key import LEAST, copy_key, is_long
+from tasks.reading.copies.copy_key import LEAST, is_long, key_of_text
 from tasks.reading.copies.near_duplicates import THRESHOLD, bands, plain, shingles, similarity_if_near
 from tasks.store.content import reposts
 from tasks.store.sql.database import Store
@@ -36,13 +36,21 @@ class _Text(NamedTuple):
     """A review as it is compared.
 
     Attributes:
-        writer: key of the author; `None` if the name identifies no person.
+        body: its text as it is stored.
+        writer: key of the author; `None` if the name identifies no person, or the text is so long that it is near to no
+            short one.
     """
 
     id: int
+    body: str
     writer: str | None
     is_long: bool
     shingles: frozenset[int]
+
+    @property
+    def copy_key(self) -> bytes | None:
+        """Equal for copies; `None`: a copy of no other review."""
+        return key_of_text(self.body, self.writer, is_long=self.is_long)
 
     def list_bands(self) -> list[int]:
         """Return the bands for texts of every author if it is long, and those for texts of its author if one of two
@@ -50,11 +58,7 @@ class _Text(NamedTuple):
         found: list[int] = []
         if self.shingles and self.is_long:
             found += bands(self.shingles)
-        if (
-            self.shingles
-            and self.writer is not None
-            and (not self.is_long or len(self.shingles) <= _MOST_SHARED)
-        ):
+        if self.shingles and self.writer is not None:
             found += bands(self.shingles, self.writer)
         return found
 
@@ -107,15 +111,15 @@ def find(tx: Transaction, most: int) -> reposts.Step | None:
     rows = reposts.following(tx, after, most)
     if not rows:
         return None
-    keys = {row.id: copy_key(row.site, row.author, row.body) for row in rows}
-    originals = reposts.get_originals(tx, {key for key in keys.values() if key is not None}, after)
+    read = [_text(row) for row in rows]
+    keys = [text.copy_key for text in read]
+    originals = reposts.get_originals(tx, {key for key in keys if key is not None}, after)
     changes: list[reposts.CopyChange] = []
     texts: list[_Text] = []
-    for row in rows:
-        key = keys[row.id]
+    for row, text, key in zip(rows, read, keys, strict=True):
         same_as = originals.get(key) if key is not None else None
         if same_as is None:
-            texts.append(_text(row))
+            texts.append(text)
             if key is not None:
                 originals[key] = row.id
         if (row.copy_key, row.same_as) != (key, same_as):
@@ -135,8 +139,10 @@ def compare_again(tx: Transaction, numbers: Collection[int]) -> None:
 
 
 def _text(row: reposts.ReviewText) -> _Text:
-    writer = identity(row.site, row.author)
-    return _Text(row.id, writer, is_long(row.body), frozenset(shingles(plain(row.body))))
+    of_text, long = frozenset(shingles(plain(row.body))), is_long(row.body)
+    may_equal_short = not long or len(of_text) <= _MOST_SHARED
+    writer = identity(row.site, row.author) if may_equal_short else None
+    return _Text(row.id, row.body, writer, long, of_text)
 
 
 def _compare(

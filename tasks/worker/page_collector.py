@@ -14,6 +14,7 @@ from tasks.domain.failures import FetchError
 from tasks.domain.pages import Hit, PageRead, Response, Review
 from tasks.domain.verdicts import Verdict
 from tasks.fetching.permits import WaitTooLong
+from tasks.reading.copies.copy_key import copy_key
 from tasks.reading.judge.product_match import matchable_text
 from tasks.reading.judge.reviews import add_judgements
 from tasks.reading.judge.verdicts import judge_page
@@ -159,6 +160,9 @@ class PageCollector:
         digest = blake2b(digest_size=16)
         for body in bodies:
             digest.update(body)
+        if self._deps.pseudonyms is not None:
+            reviews = tuple(map(self._hide_author, reviews))
+            refused = [(reason, self._hide_author(one)) for reason, one in refused]
         origin = PageOrigin(target.url, self._lease.site, self._lease.node, self._lease.attempt_id)
         return NewPage(
             lease=self._lease,
@@ -169,13 +173,18 @@ class PageCollector:
             content_hash=digest.hexdigest(),
             encoding=encoding,
             size=sum(map(len, bodies)),
-            records=records_of(origin, reviews, refused, verdict),
+            records=records_of(origin, reviews, refused, verdict, copy_key),
             etag=_validator(headers, "etag"),
             last_modified=_validator(headers, "last-modified"),
             confidence=read.confidence,
             verdict=verdict,
             missing=" ".join(missing),
         )
+
+    def _hide_author(self, review: Review) -> Review:
+        """Return a review whose author has a pseudonym."""
+        assert self._deps.pseudonyms is not None
+        return review._replace(author=self._deps.pseudonyms.pseudonym(self._lease.site, review.author))
 
     async def _read_one(self, response: Response) -> tuple[PageRead, str]:
         now = self._deps.now().astimezone(self._zone)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import Any
 
 from splitter.errors import Message
 
 from tasks.domain.errors import Unstorable
 from tasks.domain.failures import ErrorClass, FetchError
-from tasks.reading.copies.copy_key import copy_key
 from tasks.store.content.pages import STORE_PAGES, STORE_TARGET_ENDS, NewPage, TargetEnd
 from tasks.store.queue.leases import Lease, WorkTarget
 from tasks.store.sql.writer import Writer
@@ -47,7 +45,7 @@ class WriteBuffer:
 
     async def save(self, target: WorkTarget, page: NewPage) -> None:
         """Queue a page to be stored. Wait only if too many are not stored yet."""
-        saving = self._writer.later(STORE_PAGES, self._prepare(page))
+        saving = self._writer.later(STORE_PAGES, page)
         self._unsaved[saving] = target
         saving.add_done_callback(lambda done: self._finish_page(done, page.key))
         if len(self._unsaved) >= _MOST_UNSAVED:
@@ -84,15 +82,6 @@ class WriteBuffer:
                     target,
                     FetchError(ErrorClass.BAD_CONTENT, Message("cannot be stored: {error}", error=error)),
                 )
-
-    def _prepare(self, page: NewPage) -> NewPage:
-        """Return the page with pseudonyms of its authors, if names are not to be stored, and with keys of copies."""
-        records = page.records
-        pseudonyms = self._deps.pseudonyms
-        if pseudonyms is not None:
-            records = [one._replace(author=pseudonyms.pseudonym(one.site, one.author)) for one in records]
-        keyed = [one._replace(copy_key=copy_key(one.site, one.author, one.body)) for one in records]
-        return replace(page, records=keyed)
 
     def _finish_page(self, saving: asyncio.Future[bool], key: bytes) -> None:
         if saving.cancelled() or saving.exception() is not None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tasks.reading.copies.authors import identity, is_nobody
 from tasks.reading.copies.copy_key import LEAST, copy_key, is_long, length
+from tasks.reading.copies.near_duplicates import plain
 
 LONG = "蒙牛纯牛奶喝出活虫子，客服一直推脱，要求赔偿并公开道歉"
 JUST = "牛奶里有异物投诉三次没有人处理希望尽快给出合理答复"
@@ -63,6 +64,19 @@ def test_what_repeats_itself_or_is_no_text_adds_no_length(text: str, expected: i
 @given(st.text("好评物流很快下次还会再来一定支持abcdefghijklmn0123456789", max_size=70))
 def test_a_text_of_letters_is_long_by_its_length_alone(text):
     assert is_long(text) == (length(text) >= LEAST)
+
+
+@given(
+    st.text(
+        "的一是了我不人在他有这上们来到时大地为子中你说生国年着就那和要她出也得里后自以会@[]/＠﹫［：， a\u0301",
+        max_size=90,
+    )
+)
+def test_han_characters_make_long_what_all_letters_make_long(text):
+    letters = plain(text[: 2 * LEAST])
+    grams = {letters[at : at + 3] for at in range(len(letters) - 2)}
+    by_start = len(text) >= LEAST and "//" not in text and max(len(set(letters)), len(grams) + 2) >= LEAST
+    assert is_long(text) == (by_start or length(text) >= LEAST)
 
 
 RULE = [

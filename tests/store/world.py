@@ -326,10 +326,7 @@ class World:
             title=title,
             encoding="utf-8",
             size=1000,
-            records=[
-                one._replace(copy_key=copy_key(one.site, one.author, one.body))
-                for one in records_of(origin, read, refused, verdict)
-            ],
+            records=records_of(origin, read, refused, verdict, copy_key),
             verdict=verdict,
             missing=" ".join(missing),
             **{"content_hash": "00" * 16, **values},

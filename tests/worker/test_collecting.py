@@ -93,7 +93,10 @@ class Desk:
         self.fetched = Fetched(self.timing, answers, signs_in=signs_in)
         self.reader = PageReader()
         deps: Any = SimpleNamespace(
-            settings=CrawlSettings(list_parts=parts), now=lambda: NOW, reader=self.reader
+            settings=CrawlSettings(list_parts=parts),
+            now=lambda: NOW,
+            reader=self.reader,
+            pseudonyms=None,
         )
         catalog: Any = SimpleNamespace(
             engine_of=lambda _: SimpleNamespace(results=RESULTS, headers={}, redirects=(), discover="search"),

@@ -5,10 +5,12 @@ import signal
 from importlib import import_module
 
 from app.run.cluster.processes import end_with_parent
+from app.run.process import share_arena
 from tasks.reading.judge.voice import network
 
 # Without this, forks would keep the process alive. They end with it.
 end_with_parent(signal.SIGTERM)
+share_arena()  # forks do as well
 for _name in (
     "app.run.cluster.celery_app",
     "app.run.cluster.control_process",

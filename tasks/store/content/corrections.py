@@ -52,14 +52,13 @@ def left_out(review: str = "r", correction: str = "c", product_id: str = "l.prod
     """
 
 
-# It finds nothing in an index of nothing, in two microseconds.
 FIND = """
-    coalesce(
+    CASE WHEN EXISTS (SELECT 1 FROM correction_texts) THEN coalesce(
         (SELECT max(t.correction_id) FROM correction_texts t WHERE t.copy_key = {copy_key}),
         (SELECT max(t.correction_id) FROM correction_texts t JOIN pages g ON g.url_key = t.page_key
         WHERE g.id = {page_id}
             AND (t.review_key = {key} OR (t.copy_key IS NULL AND t.text_hash = {text_hash})))
-    )
+    ) END
 """
 """The expression for the correction of a review that is inserted, by its columns."""
 

@@ -10,10 +10,10 @@ their numbers.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, time
 from hashlib import blake2b
-from itertools import count
+from itertools import chain, count, repeat
 from math import isfinite
 from typing import NamedTuple
 
@@ -96,7 +96,6 @@ class ReviewValues(NamedTuple):
 
 
 _COLUMNS = (*ReviewValues._fields, "page_id", "collected_at")
-_BODY = ReviewValues._fields.index("body")
 _FIRST_VOICE = ReviewValues._fields.index("voice")
 VOICE = ReviewValues._fields[_FIRST_VOICE : _FIRST_VOICE + len(VoiceJudgement._fields)]
 _OTHER_PRODUCT = Verdict.WRONG_PRODUCT.value
@@ -108,18 +107,38 @@ def text_hash(body: str) -> bytes:
     return blake2b(body.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
+KeyOf = Callable[[str, str, str], bytes | None]
+"""Gives the copy key of a review, by its site, author and body (`tasks.reading.copies.copy_key`)."""
+
+
 def record_of(
     origin: PageOrigin, review: Review, refused: str | None = None, copy_key: bytes | None = None
 ) -> ReviewValues:
     """Return the row of a record as it was read, with the reason if it is refused."""
-    *texts, date, rating, variant, voice, themes = review
-    if (joined := "".join((*texts, variant))) != storable(joined):
-        *texts, variant = map(storable, (*texts, variant))
-    if rating is not None and not isfinite(rating):
-        rating = None
-    read = (*texts, *date_columns(date), rating, variant)
+    return _row(origin, _storable_review(review), refused, copy_key)
+
+
+def _storable_review(review: Review) -> Review:
+    """Return a review whose texts both databases store."""
+    joined = "".join((review.key, review.title, review.body, review.author, review.date_text, review.variant))
+    if joined == storable(joined):
+        return review
+    return review._replace(
+        key=storable(review.key),
+        title=storable(review.title),
+        body=storable(review.body),
+        author=storable(review.author),
+        date_text=storable(review.date_text),
+        variant=storable(review.variant),
+    )
+
+
+def _row(origin: PageOrigin, review: Review, refused: str | None, copy_key: bytes | None) -> ReviewValues:
+    key, title, body, author, date_text, date, rating, variant, voice, themes = review
+    read = (key, title, body, author, date_text, *date_columns(date))
+    shown = rating if rating is None or isfinite(rating) else None
     judged = (*(voice or _NOT_JUDGED), theme_column(themes))
-    return ReviewValues._make((*read, *judged, *origin, text_hash(texts[_BODY]), copy_key, refused))
+    return ReviewValues._make((*read, shown, variant, *judged, *origin, text_hash(body), copy_key, refused))
 
 
 def theme_column(themes: Iterable[Theme] | None) -> list[tuple[str, int, int, int]] | None:
@@ -135,7 +154,11 @@ def read_themes(values: Iterable[tuple[str, int, int, int]]) -> tuple[Theme, ...
 
 
 def records_of(
-    origin: PageOrigin, kept: Iterable[Review], refused: Iterable[tuple[str, Review]], verdict: Verdict
+    origin: PageOrigin,
+    kept: Iterable[Review],
+    refused: Iterable[tuple[str, Review]],
+    verdict: Verdict,
+    key_of: KeyOf,
 ) -> list[ReviewValues]:
     """Return the rows of a page: of reviews, and of records that are refused, each with its reason.
 
@@ -143,10 +166,11 @@ def records_of(
         verdict: of the page; if it is about another product, its reviews are refused.
     """
     reason = _OTHER_PRODUCT if verdict is Verdict.WRONG_PRODUCT else None
-    return [
-        *(record_of(origin, one, reason) for one in kept),
-        *(record_of(origin, one, reason) for reason, one in refused),
-    ]
+    rows = []
+    for why, review in chain(zip(repeat(reason), kept), refused):
+        one = _storable_review(review)
+        rows.append(_row(origin, one, why, key_of(origin.site, one.author, one.body)))
+    return rows
 
 
 def judge_again(records: Iterable[ReviewValues], *, of_product: bool) -> list[ReviewValues]:
