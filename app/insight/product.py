@@ -263,8 +263,10 @@ def _list_weeks(complaints: Sequence[_Complaints], counts: ChosenCounts, last_we
     for one in complaints:
         if one.week != NO_WEEK:
             found[one.week] += one.n
-    last = last_week if period.until is None else min(last_week, week_of(period.until))
-    first = min(found, default=last) if period.since is None else week_of(period.since)
+    last = last_week if period.until is None else min(last_week, max(week_of(period.until), LEAST_WEEKS))
+    first = min(found, default=last)
+    if period.since is not None:  # years before the first review are not drawn week by week
+        first = max(week_of(period.since), min(first, last_week - WEEKS + 1))
     expected = _expect(found, {one.site for one in complaints if one.n}, counts.every.reviews, last_week)
     return [
         WeekRow(monday_of(week), found[week], expected.get(week))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 from insight_world import CONTAMINATED_WEEKS, GROUPS, SPOILT, TODAY, fill
@@ -12,6 +12,7 @@ from insight_world import CONTAMINATED_WEEKS, GROUPS, SPOILT, TODAY, fill
 from app.insight.counts import Selection
 from app.insight.findings import list_findings
 from app.insight.product import read_product
+from app.insight.weekly import WEEKS
 from app.reports.report import report
 from app.run.version import MIGRATIONS
 from app.views.words import switch_language
@@ -129,3 +130,23 @@ def test_postgresql_gives_the_same_report(store, postgres_store):
         with one.begin(now=datetime(2026, 11, 28, 4, tzinfo=UTC)) as tx:
             pages.append([report(tx, builtin("today"), names, RECENT) for names in ((), (SPOILT,))])
     assert pages[0] == pages[1]
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "weeks"),
+    [
+        (date.min, None, WEEKS),
+        (date.min, date.max, WEEKS),
+        (date(1970, 1, 1), TODAY, WEEKS),
+        (TODAY - timedelta(weeks=150), None, 150),
+        (None, date.min, 26),
+        (None, date(1970, 1, 1), 26),
+        (date.min, date.min, 26),
+        (date.max, None, 26),
+    ],
+)
+def test_days_of_any_year_are_a_period_and_few_weeks_are_drawn(read, since, until, weeks):
+    view = read(Period(since, until))
+    assert (view.since, view.until, len(view.weeks)) == (since, until, weeks)
+    assert (view.complaints > 0) is (weeks > 26)
+    assert str(list_findings(view)[0])
