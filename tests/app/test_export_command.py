@@ -112,6 +112,7 @@ def test_filters(crawled, reviewloop, tmp_path):
     assert count("--since", "2999-01-01T00:00+08:00") == 0
     for wrong in (
         ("--since", "May"),
+        ("--since", "0001-01-01"),
         ("--product", "没有"),
         ("--site", "none.com"),
         ("--day-from", "2026"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -229,9 +229,10 @@ def _read_cursor(cursor_file: Path) -> Cursor | None:
 
 def _read_moment(text: str) -> datetime:
     try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
+        moment = read_local(datetime.fromisoformat(text))
+        moment.astimezone(UTC)  # the first and the last hours of the calendar have none
+    except (ValueError, OverflowError):
         raise InputError(
             "--since {text!r} is no date; write 2026-05-01 or 2026-05-01T12:00", text=text
         ) from None
-    return read_local(moment)
+    return moment
