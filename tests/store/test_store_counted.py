@@ -24,7 +24,7 @@ from tasks.store.content.products import ProductEdit
 from tasks.store.queries.queues import get_totals
 from tasks.store.queries.review_counts import count_reviews, search_reviews
 from tasks.store.queries.reviews import ReviewFilter, list_reviews
-from tasks.store.queries.themes import Period, count_delays, count_unread, number_of_day
+from tasks.store.queries.themes import Period, count_delays, count_review_weeks, count_unread, number_of_day
 from tasks.store.queue.upkeep import store_value
 from tasks.store.sql.tables import review_days, review_themes, reviews
 
@@ -324,6 +324,32 @@ def test_searches_exports_and_counts_of_a_product_include_those_that_are_counted
         (1, "奶", "奶"), (1, "奶250ml", "奶"), (2, "奶", "奶"), (2, "奶250ml", "奶"),
         (3, "奶250ml", "奶"), (4, "奶250ml", "奶"),
     ]  # fmt: skip
+    check(world)
+
+
+@pytest.mark.parametrize(
+    ("main", "size", "voices"),
+    [
+        (("结块",), (), {"complaint": 1}),
+        ((), ("结块",), {"complaint": 1}),
+        (("结块",), ("结块",), {"left_out": 1}),
+        ((), (), {"complaint": 1}),
+    ],
+)
+def test_a_review_counts_if_it_counts_for_one_of_the_products_that_are_one(world, main, size, voices):
+    world.stored_page("奶", [judged("1", LONG, themes=(SPOILED,))])
+    world.add_product("奶1L")
+    world.do(links.add, [Link(1, 2)])
+    world.do(counted_reviews.add_pages, [1])
+    count_as(world, "奶1L", "奶")
+    for name, words in (("奶", main), ("奶1L", size)):
+        product_actions.edit(world.store, name, ProductEdit(excluded_words=words), "ich")
+    assert Counter(voice for _, _, voice, _ in list_days(world)) == voices
+    (week,) = world.look(count_review_weeks, [1], Period())
+    assert (week.complaints, week.left_out) == (voices.get("complaint", 0), voices.get("left_out", 0))
+    check(world)
+    count_as(world, "奶1L", "")
+    assert len(list_days(world)) == 2
     check(world)
 
 

@@ -80,13 +80,22 @@ DAY_COLUMNS = ("product_id", "day", "site", "voice", "review_id")
 THEME_COLUMNS = ("product_id", "theme", "day", "site", "review_id")
 QUOTE_COLUMNS = ("quote_from", "quote_to", "sentiment")
 
-IS_SHOWN = f"l.verdict = '{Verdict.REVIEW}' AND r.refused IS NULL"
+_COUNTED_PRODUCT = "coalesce(p.counted_as, p.id)"
+# A review that does not count for one product counts for another one of the page that is counted as the same.
+IS_SHOWN = f"""
+    l.verdict = '{Verdict.REVIEW}' AND r.refused IS NULL AND NOT EXISTS (
+        SELECT 1 FROM page_products k JOIN products o ON o.id = k.product_id
+        WHERE k.page_id = l.page_id AND k.product_id <> l.product_id AND k.verdict = '{Verdict.REVIEW}'
+            AND coalesce(o.counted_as, o.id) = {_COUNTED_PRODUCT}
+            AND {left_out()} IS NOT NULL AND {left_out(product_id="k.product_id")} IS NULL
+    )
+"""
 # `+` keeps SQLite from walking through all earlier reviews.
 IS_FIRST = f"""
     (r.same_as IS NULL OR NOT EXISTS (
         SELECT 1 FROM reviews e JOIN page_products k ON k.page_id = e.page_id AND k.verdict = '{Verdict.REVIEW}'
         JOIN products o ON o.id = k.product_id LEFT JOIN corrections d ON d.id = e.correction_id
-        WHERE coalesce(o.counted_as, o.id) = coalesce(p.counted_as, p.id) AND e.refused IS NULL AND +e.id < r.id
+        WHERE coalesce(o.counted_as, o.id) = {_COUNTED_PRODUCT} AND e.refused IS NULL AND +e.id < r.id
             AND (e.id = r.same_as OR e.same_as = r.same_as)
             AND ({left_out("e", "d", "k.product_id")} IS NULL) = ({left_out()} IS NULL)
     ))
@@ -95,7 +104,6 @@ IS_BUYERS = f"coalesce({VOICE}, '') IN ('{Voice.COMPLAINT}', '{Voice.PRAISE}')"
 IS_COUNTED = f"{left_out()} IS NULL"
 QUOTED = "coalesce(m.value, t.value)"
 """The theme of a review with its clause: of a person's theme the model's one, if the model found it as well."""
-_COUNTED_PRODUCT = "coalesce(p.counted_as, p.id)"
 _LINKED = f"""
     reviews r JOIN page_products l ON l.page_id = r.page_id JOIN products p ON p.id = l.product_id {JOIN}
 """
