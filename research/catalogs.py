@@ -51,6 +51,8 @@ EXTRA = FOLDER / "extra.txt"
 _NO_DATE = datetime(2000, 1, 1, tzinfo=UTC)
 """The dates in a compiled catalog: equal texts give equal files."""
 
+_SEPARATORS = (", ", "; ", ": ")
+"""Texts without a word that have another form in Chinese."""
 _TEMPLATE_CALL = re.compile(r"""\b(?:t|translate)\(\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')""")
 _TEMPLATE_PLURAL = re.compile(r"""\bp\(("(?:[^"\\]|\\.)*"), ("(?:[^"\\]|\\.)*")""")
 _TEMPLATE_NAV = re.compile(r"""\("/[\w/]*", "([^"]+)"\)""")
@@ -83,7 +85,9 @@ def collect_messages() -> set[Message]:
     )
     found.update(map(str, (*NodeState, *BreakerState, *ThemeState, *Verdict, *RejectReason, *LeftOut, *Role)))
     return {
-        text for text in found if text and re.search("[A-Za-z]", text if isinstance(text, str) else text[0])
+        text
+        for text in found
+        if text in _SEPARATORS or re.search("[A-Za-z]", text if isinstance(text, str) else text[0])
     }
 
 

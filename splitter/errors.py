@@ -32,7 +32,8 @@ class Message:
 
     Attributes:
         template: English text with names of parameters in braces. Without parameters it is taken as it is.
-        parameters: values of the names. Messages among them are made in the same language.
+        parameters: values of the names. Messages among them are made in the same language, and lists are
+            joined by commas.
     """
 
     def __init__(self, template: str = "", /, **parameters: object) -> None:
@@ -41,7 +42,14 @@ class Message:
 
     def __str__(self) -> str:
         """Return the text in English."""
-        return self.template.format_map(self.parameters) if self.parameters else self.template
+        if not self.parameters:
+            return self.template
+        return self.template.format_map(
+            {
+                name: ", ".join(map(str, value)) if isinstance(value, tuple | list) else value
+                for name, value in self.parameters.items()
+            }
+        )
 
     def as_document(self) -> dict[str, Any]:
         """Return the message as JSON has it, for `from_document`. Long values are cut."""
@@ -77,6 +85,8 @@ class Message:
 def _as_json(value: object) -> object:
     if isinstance(value, Message):
         return value.as_document()
+    if isinstance(value, tuple | list):
+        return [str(one)[:_LONGEST_VALUE] for one in value]
     return value if isinstance(value, int | float) else str(value)[:_LONGEST_VALUE]
 
 
@@ -96,9 +106,9 @@ def join_messages(messages: Iterable[object], between: str = "\n") -> Message:
 _NAMED = 30
 
 
-def list_names(names: Sequence[str], most: int = _NAMED) -> Message | str:
-    """Return names for a message; empty if there are none."""
-    shown = ", ".join(names[:most])
+def list_names(names: Sequence[str], most: int = _NAMED) -> Message | tuple[str, ...]:
+    """Return names as a parameter of a message; empty if there are none."""
+    shown = tuple(names[:most])
     if len(names) <= most:
         return shown
     return Message("{names} and {n} more", names=shown, n=len(names) - most)
@@ -132,7 +142,7 @@ class InputError(ReviewloopError):
         if not near:
             return None
         cls = type(self)
-        return cls("{problem}; did you mean {near}?", problem=self, near=", ".join(map(repr, near)))
+        return cls("{problem}; did you mean {near}?", problem=self, near=tuple(map(repr, near)))
 
     @classmethod
     def unknown(cls, template: str, name: str, known: Collection[str], see: str) -> Self:

@@ -55,7 +55,8 @@ def test_every_text_has_a_chinese_translation() -> None:
     assert list_untranslated(catalog) == []
     for text in read_templates():
         key = text if isinstance(text, str) else text[0]
-        assert re.search(r"[\u4e00-\u9fff]", "".join(catalog[key].string)), text
+        if re.search("[A-Za-z]", re.sub(r"\{[^}]*\}", "", key)):
+            assert re.search(r"[\u4e00-\u9fff]", "".join(catalog[key].string)), text
 
 
 def test_what_is_said_to_people_is_translated_first() -> None:

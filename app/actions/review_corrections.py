@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.views.theme_names import find_theme, list_theme_names
-from app.views.words import translate
+from app.views.words import join_words, translate
 from splitter.errors import InputError
 from tasks.store.content import correcting
 from tasks.store.content.corrections import (
@@ -69,11 +69,11 @@ class CorrectableView:
         if correction.themes is not None:
             names = [self.known_themes.get(theme, theme) for theme in correction.themes]
             parts.append(
-                translate("complains about: {themes}", themes=", ".join(names) or translate("nothing"))
+                translate("complains about: {themes}", themes=join_words(names) or translate("nothing"))
             )
         wrong = [name for number, name in self.review.products if number in correction.not_products]
         if wrong:
-            parts.append(translate("not about: {products}", products=", ".join(wrong)))
+            parts.append(translate("not about: {products}", products=join_words(wrong)))
         if correction.hidden:
             parts.append(translate("hidden"))
         return " · ".join(parts) or translate("as the models judge it")

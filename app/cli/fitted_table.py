@@ -14,7 +14,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from app.views.words import translate
+from app.views.words import join_words, translate
 
 _BETWEEN = 3
 """Number of characters between two columns."""
@@ -103,7 +103,7 @@ class FittedTable(Table):
         if not dropped:
             return self.caption if isinstance(self.caption, str | Text) else None
         left_out = translate(
-            "… no room for: {columns}; a wider terminal or --json has them", columns=", ".join(dropped)
+            "… no room for: {columns}; a wider terminal or --json has them", columns=join_words(dropped)
         )
         lines = fill(left_out, room)
         return f"{self.caption}\n{lines}" if self.caption else lines

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import errno
 import gettext
+import os
+import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -205,12 +207,27 @@ def speak(context: click.Context, code: str | None) -> None:
         help_option.help = translate("Show this message and exit.")
 
 
+class _Terminated(BaseException):
+    """SIGTERM came."""
+
+
+def _terminate(*_: object) -> None:
+    """End the command in order. A second SIGTERM ends it at once."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    raise _Terminated
+
+
 def main() -> None:
     """Entry point. Exit status: 0 done, 1 the work failed, 2 the input was wrong."""
+    if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _terminate)
     collect_seldom()
     for stream in (sys.stdout, sys.stderr):
         # A character that the terminal can't show must not end the command.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     click.Context.formatter_class = HelpFormatter
-    cli.main(prog_name=program())
+    try:
+        cli.main(prog_name=program())
+    except _Terminated:  # temporary files are removed
+        os.kill(os.getpid(), signal.SIGTERM)

@@ -228,6 +228,22 @@ def find_folder_of_up(settings: Settings) -> Path | None:
     return folder if has_store(folder) else None
 
 
+def refuse_store_of_up(settings: Settings) -> None:
+    """Raise InputError if a run would begin a new store beside one that `up` has filled."""
+    folder = find_folder_of_up(settings)
+    if folder is not None and _is_new(settings):
+        raise InputError(
+            "`reviewloop up` left its data in {folder}: continue with `reviewloop up`, or name another database "
+            "with --db",
+            folder=folder,
+        )
+
+
+def _is_new(settings: Settings) -> bool:
+    path = sqlite_file(settings.database_url)
+    return path is not None and (not path.exists() or path.stat().st_size == 0)
+
+
 @contextmanager
 def store_to_fill(settings: Settings) -> Iterator[Store]:
     """Open the store. Create it if it does not exist, but do not upgrade an existing one.
@@ -236,12 +252,7 @@ def store_to_fill(settings: Settings) -> Iterator[Store]:
         WrongRevision: the store has the schema of another version.
         DatabaseUnusable: it can't be opened, or is not a database of reviewloop.
     """
-    path = sqlite_file(settings.database_url)
-    new = (
-        path is not None
-        and (not path.exists() or path.stat().st_size == 0)
-        and not find_folder_of_up(settings)
-    )
+    new = _is_new(settings) and not find_folder_of_up(settings)
     with store_for_work(settings) if new else store_there(settings) as store:
         yield store
 

@@ -13,18 +13,17 @@ import zlib
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import chain, product
-from string import ascii_uppercase
 from typing import BinaryIO
 from urllib.parse import unquote
 from xml.parsers import expat
 
 from app.files.harmless import one_line
+from app.files.merged_cells import COLUMNS, MergedAreas, MergedCells, find_merged
 from app.files.number_formats import BUILT_IN, LONGEST_FORMAT, sections, show_number
-from splitter.errors import InputError, Message
+from splitter.errors import InputError, Message, list_names
 
 MOST_UNPACKED = 500_000_000
 """Maximum number of bytes that a workbook may unpack to, and of characters that the rows of a sheet may hold."""
@@ -42,11 +41,6 @@ MOST_PARTS = 10_000
 MOST_SHARED = 50_000_000
 """Maximum memory of a workbook's shared texts, in bytes."""
 MOST_EMPTY_ROWS = 1_000
-COLUMNS = {
-    "".join(letters): number
-    for number, letters in enumerate(chain(*(product(ascii_uppercase, repeat=n) for n in (1, 2, 3))), 1)
-}
-"""Numbers of columns, from 1, by their letters."""
 _MOST_OF_A_PART = 20_000_000
 """Maximum number of bytes in a part other than a sheet or the shared texts."""
 _MOST_NAMES, _LONGEST_TAG, _DEEPEST = 10_000, 1 << 17, 100
@@ -116,6 +110,7 @@ class Workbook:
         self._ends = array("Q", [0])
         self._formats: dict[str, str] = {}
         self._first_day = _FIRST_DAY
+        self._merged: dict[str, MergedAreas] = {}
         self.sheets: list[Sheet] = []
         with self._readable():
             self._archive = zipfile.ZipFile(file)
@@ -204,6 +199,8 @@ class Workbook:
     def rows(self, sheet: Sheet, notes: list[Message]) -> Iterator[tuple[int, list[str]]]:
         """Yield the number and the cells of each row that is not empty.
 
+        A cell that is merged over several rows is in each of them, in its first column.
+
         Args:
             notes: list that gets messages about unread parts after the last row.
 
@@ -216,6 +213,7 @@ class Workbook:
         row: list[str] = []
         with self._readable():
             self._place = (sheet.name, 0)
+            merged = self._read_merged(sheet.path)
             for name, given, text in self._cells(sheet.path):
                 if name == "row":
                     before = number
@@ -252,6 +250,7 @@ class Workbook:
                             self._meter.spend(sheet.path, {"characters": characters})
                             characters = 0
                 else:
+                    characters += merged.fill(number, row)
                     costs = {
                         "cells": count,
                         "cells (with empty ones between)": len(row),
@@ -263,6 +262,16 @@ class Workbook:
                         yield number, row
                         last = number
         notes += [_note(what, list(rows)) for what, rows in unread.items()]
+
+    def _read_merged(self, path: str) -> MergedCells:
+        if path not in self._merged:
+            self._merged[path] = find_merged(self._readable_chunks(path))
+        return MergedCells(self._merged[path])
+
+    def _readable_chunks(self, path: str) -> Iterator[bytes]:
+        """Yield the bytes of a part up to the first that can't be read: that is reported when its rows are read."""
+        with suppress(InputError, *_DAMAGED):
+            yield from self._chunks(path, self._most_unpacked)
 
     def _cells(self, path: str) -> Iterator[tuple[str, Mapping[str, str], str | None]]:
         """Yield name, attributes and text of each cell and shared text, and each row at its start and end.
@@ -312,9 +321,6 @@ class Workbook:
         Args:
             most: maximum number of bytes in the part.
         """
-        info = self._archive.getinfo(self._parts[_key(path)])
-        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise InputError("is packed by another method than deflate; save it again")
         events: list[tuple[str, dict[str, str] | None, str]] = []
         done = depth = elements = 0
 
@@ -334,21 +340,32 @@ class Workbook:
         parser.StartElementHandler = parser.EndElementHandler = add
         parser.CharacterDataHandler = lambda text: events.append(("", None, text))
         parser.StartDoctypeDeclHandler = refuse
+        for chunk in self._chunks(path, most):
+            done += len(chunk)
+            parser.Parse(chunk, not chunk)
+            self._meter.spend(path, {"elements": elements})
+            elements = 0
+            _check(done - parser.CurrentByteIndex, _LONGEST_TAG, Message("bytes in a tag or comment"))
+            _check(len(parser.intern), _MOST_NAMES, Message("names of elements"))
+            _check(depth, _DEEPEST, Message("elements in each other"))
+            yield from events
+            events.clear()
+
+    def _chunks(self, path: str, most: int) -> Iterator[bytes]:
+        """Yield the bytes of a part; the last chunk is empty. Raises InputError if the part has more than `most`."""
+        info = self._archive.getinfo(self._parts[_key(path)])
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise InputError("is packed by another method than deflate; save it again")
         self._meter.begin(path)
+        done = 0
+        chunk = b"begin"
         with self._archive.open(info) as part:
-            chunk = b"begin"
             while chunk:
                 chunk = part.read(_CHUNK)
                 done += len(chunk)
                 _check(done, most, Message("bytes unpacked in {part}", part=path))
-                parser.Parse(chunk, not chunk)
-                self._meter.spend(path, {"bytes unpacked": len(chunk), "elements": elements})
-                elements = 0
-                _check(done - parser.CurrentByteIndex, _LONGEST_TAG, Message("bytes in a tag or comment"))
-                _check(len(parser.intern), _MOST_NAMES, Message("names of elements"))
-                _check(depth, _DEEPEST, Message("elements in each other"))
-                yield from events
-                events.clear()
+                self._meter.spend(path, {"bytes unpacked": len(chunk)})
+                yield chunk
 
     def _value(self, kind: str, style: str, text: str) -> str:
         """Return the text that Excel shows for a cell of this type, style and value."""
@@ -450,9 +467,7 @@ def _unescape(text: str) -> str:
 
 
 def _note(what: str, rows: list[int]) -> Message:
-    shown: str | Message = ", ".join(map(str, rows[:_NOTED]))
-    if len(rows) > _NOTED:
-        shown = Message("{names} and {n} more", names=shown, n=len(rows) - _NOTED)
+    shown = list_names([*map(str, rows)], _NOTED)
     if what == _FORMULAS:
         return Message(
             "formulas without a stored value in rows {rows}: open the file in Excel and save it", rows=shown

@@ -11,8 +11,8 @@ from unicodedata import normalize
 
 import yaml
 
+from app.files.merged_cells import COLUMNS
 from app.files.visible_text import visible
-from app.files.xlsx_reader import COLUMNS
 from splitter.errors import InputError, Message, list_names
 
 _REMARK = re.compile(r"[(\[【〔<][^()\[\]【】〔〕<>]*+[)\]】〕>]$")
@@ -174,7 +174,7 @@ def parse_mapping(given: Sequence[str], fields: Sequence[str]) -> dict[str, str]
             raise InputError(
                 "--map {text!r}: write FIELD=COLUMN, FIELD one of {fields}; FIELD= leaves the field out",
                 text=text,
-                fields=", ".join(fields),
+                fields=tuple(fields),
             )
         said[name] = column.strip()
     return said

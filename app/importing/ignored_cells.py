@@ -35,7 +35,7 @@ class IgnoredColumn:
             "{column}: not understood (rows: {rows}), for example {values}; {meaning}",
             column=self.column,
             rows=list_names([*map(str, self.rows)], _ROWS_NAMED),
-            values=", ".join(self.values),
+            values=tuple(self.values),
             meaning=self.meaning,
         )
 

@@ -97,7 +97,7 @@ def _no_names(found: FoundTable, origin: str, column: str | None) -> InputError:
     return InputError(
         "{origin}: no column {column} is found; {table} holds {cells}. {instead}",
         origin=origin,
-        column=column or "商品名称, 产品名称, 品名, name",
+        column=column or ("商品名称", "产品名称", "品名", "name"),
         table=table,
         cells=list_names([*filter(None, row.cells)]),
         instead=_NAME_TABLE,

@@ -238,7 +238,7 @@ def _header(found: FoundTable, place: int, wanted: WantedTable) -> FoundTable:
     groups = {column for column in range(width) if {column, column + 1} & {*empty, width}}
     last_row = row.line
     for other in found.sample[max(0, place - 1) : place + 2]:
-        filled = other.places()
+        filled = {column for column in other.places() if other.cells[column] != names[column]}
         is_above = other.line == row.line - 1 and len(filled) > 1
         if other.line == row.line + 1 and filled & empty and filled <= groups and entry not in filled:
             last_row = other.line

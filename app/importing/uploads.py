@@ -99,9 +99,7 @@ def read_upload(data: bytes, origin: str, ignored: Sequence[str] = (), *, as_lis
             )
     if not found.columns:
         return lines, {}, found.notes
-    taken = Message(
-        "{where}, columns {columns}", where=found.where, columns=", ".join(found.columns.values())
-    )
+    taken = Message("{where}, columns {columns}", where=found.where, columns=tuple(found.columns.values()))
     return lines, found.columns, [taken, *found.notes]
 
 

@@ -8,7 +8,7 @@ from app.insight.findings import Finding
 from app.insight.product import SERIOUS, ComplaintsView
 from app.insight.rows import ThemeRow, ThemeState
 from app.views.theme_names import name_theme
-from app.views.words import plural, translate
+from app.views.words import join_words, plural, translate
 
 _MOST_THEMES = 3
 _MOST_NAMES = 12
@@ -41,7 +41,7 @@ def list_details(view: ComplaintsView) -> Iterator[Finding]:
 
 def _name_counts(template: str, rows: Sequence[ThemeRow]) -> str:
     counts = [translate("“{theme}” ({n:,})", theme=name_theme(row.theme), n=row.complaints) for row in rows]
-    return template.format(themes=_join(counts))
+    return template.format(themes=join_words(counts))
 
 
 def _count(rows: Sequence[ThemeRow]) -> dict[str, object]:
@@ -105,7 +105,7 @@ def describe_silent(rows: Sequence[ThemeRow]) -> Finding:
         for row in rows
     ]
     days = {row.theme: row.last_day and row.last_day.isoformat() for row in rows}
-    text = translate("No complaint in this period, but earlier: {themes}.", themes=_join(names))
+    text = translate("No complaint in this period, but earlier: {themes}.", themes=join_words(names))
     return Finding("silent", text, {"themes": days})
 
 
@@ -178,13 +178,6 @@ def list_limits(view: ComplaintsView) -> Iterator[Finding]:
 
 def join_names(names: Sequence[str]) -> str:
     """Return at most `_MOST_NAMES` names as one text, with the number of further ones."""
-    text = _join(names[:_MOST_NAMES])
+    text = join_words(names[:_MOST_NAMES])
     left = len(names) - _MOST_NAMES
     return translate("{names} and {n} more", names=text, n=left) if left > 0 else text
-
-
-def _join(names: Sequence[str]) -> str:
-    text = "".join(names[:1])
-    for name in names[1:]:
-        text = translate("{names}, {name}", names=text, name=name)
-    return text

@@ -18,6 +18,7 @@ from rich.cells import cell_len
 
 from app.files.harmless import one_line
 from app.reports.chart_ticks import number_text, round_ticks, time_ticks
+from app.views.words import name_text
 
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#8a6fd1", "#7a7a7a")
 """Colors of series. People with common kinds of color blindness can distinguish them (after Okabe and Ito)."""
@@ -83,7 +84,7 @@ def bars(values: Sequence[tuple[str, float]], title: str, *, width: int = 640) -
         long = room * max(value, 0.0) / most
         parts += [
             Markup("<g>"),
-            _tooltip(f"{label}: {number_text(value)}"),
+            _tooltip(name_text(label, number_text(value))),
             _text(left - _GAP, middle, _cut(label), anchor="end"),
             _box(left, middle - 8, long, 16, f'{_series(0)} rx="2"'),
             _text(left + long + 4, middle, number_text(value)),
@@ -109,7 +110,7 @@ def columns(values: Sequence[tuple[str, float]], title: str, *, width: int = 640
     for n, (label, value) in enumerate(values):
         high = (bottom - top) * max(value, 0.0) / ticks[-1]
         at = left + n * step
-        parts += [Markup("<g>"), _tooltip(f"{label}: {number_text(value)}")]
+        parts += [Markup("<g>"), _tooltip(name_text(label, number_text(value)))]
         parts.append(_box(at + step * 0.1, bottom - high, step * 0.8, high, _series(0)))
         if n % every == 0:
             parts.append(_text(at + step / 2, _COLUMNS_HIGH - 10, label, anchor="middle"))
@@ -215,7 +216,7 @@ def heat_map(
         for x, column in enumerate(across):
             cell = cells.get((row, column))
             if cell is not None:
-                parts += _heat(cell, f"{row}, {column}", left + x * wide, upper, wide, high)
+                parts += _heat(cell, f"{row} · {column}", left + x * wide, upper, wide, high)
     return _svg(ceil(left + wide * len(across)), top + high * len(rows), title, parts)
 
 
@@ -227,7 +228,7 @@ def _heat(cell: HeatCell, where: str, x: float, y: float, wide: float, high: flo
     drawn = [
         Markup('<a href="{}">').format(cell.link) if cell.link else Markup(""),
         Markup("<g>"),
-        _tooltip(f"{where}: {cell.text} {cell.note}".rstrip()),
+        _tooltip(name_text(where, f"{cell.text} {cell.note}".rstrip())),
         _box(x + 1, y + 1, wide - 2, high - 2, look),
         _text(middle, y + (high / 2 - 7 if cell.note else high / 2), _cut(cell.text), anchor="middle"),
     ]

@@ -14,7 +14,7 @@ from app.files.harmless import one_line, shown
 from app.reports.report import page
 from app.views.failed import get_cause
 from app.views.moments import clock_text_with_zone
-from app.views.words import describe, plural, translate
+from app.views.words import describe, join_words, name_text, plural, translate
 from tasks.store.queries import subtask as subtask_queries
 from tasks.store.queue import manual
 from tasks.store.queue.manual import ManualRow
@@ -79,7 +79,7 @@ def _find_attempts(tx: Transaction, row: ManualRow) -> Iterator[FailedAttempt]:
             ended=one.reason or one.outcome,
             requests=one.requests,
             collected=one.collected,
-            errors=", ".join(f"{n} × {translate(name)}" for name, n in one.errors.items()) or None,
+            errors=join_words(f"{n} × {translate(name)}" for name, n in one.errors.items()) or None,
             last_url=last.get("url"),
             last_status=last.get("status"),
             last_error=last.get("error"),
@@ -121,11 +121,13 @@ def _markdown(at: str, causes: Iterable[Cause], total: int) -> Iterator[str]:
     )
     for reason, site, of in causes:
         suggestion = translate("Suggested: {suggestion}", suggestion=translate(of[0][0].suggestion))
-        yield f"\n## {_plain(translate(reason))}: {_plain(site)} ({len(of)})\n\n{_plain(suggestion)}"
+        name = name_text(_plain(translate(reason)), _plain(site))
+        heading = translate("{name} ({why})", name=name, why=len(of))
+        yield f"\n## {heading}\n\n{_plain(suggestion)}"
         for row, attempts in of:
             subtask = translate("Subtask {n}", n=row.subtask_id)
             why = describe(row.because or "")
-            yield f"\n### {subtask}: {_plain(row.product)}\n\n{_plain(why)}\n"
+            yield f"\n### {name_text(subtask, _plain(row.product))}\n\n{_plain(why)}\n"
             for one in attempts:
                 yield "- " + translate(
                     "attempt {no} on {node}: {outcome}, requests: {requests}, pages: {pages}; errors: {errors}",

@@ -101,7 +101,7 @@ def parse_conditions(texts: Iterable[str]) -> ProductChoice:
             raise InputError(
                 "there is no field {field!r} to choose by; there are {fields}",
                 field=field[:40],
-                fields=", ".join(FIELDS),
+                fields=FIELDS,
             )
         if field in given:
             raise InputError("{field} is given twice; a product has one", field=field)
@@ -112,7 +112,7 @@ def parse_conditions(texts: Iterable[str]) -> ProductChoice:
                 "there is no {field} {value!r}; there are {values}",
                 field=field,
                 value=given[field][:40],
-                values=", ".join(values),
+                values=tuple(values),
             )
     return ProductChoice(
         brand=given.get("brand", ""),

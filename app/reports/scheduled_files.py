@@ -15,7 +15,7 @@ from app.insight.periods import read_period
 from app.sending.delivery import Sender, folder_of, send
 from app.sending.parcel import Parcel
 from app.views.moments import clock_text_with_zone, local_time
-from app.views.words import describe, name_text, plural, switch_language, translate
+from app.views.words import describe, join_words, name_text, plural, switch_language, translate
 from splitter.catalog.model import Catalog
 from splitter.errors import ReviewloopError, system_reason
 from tasks.store.queries.reviews import ReviewFilter, ReviewRow, list_reviews
@@ -124,7 +124,7 @@ def _deliver(tools: DeliveryTools, store: Store, taken: Schedule, goes_on: Calla
             "{title}: {contents}.\nProducts: {products}. As of {at}, by schedule {n}.\n",
             title=title,
             contents=said,
-            products=", ".join(taken.options.get("products", ())) or translate("all"),
+            products=join_words(taken.options.get("products", ())) or translate("all"),
             at=clock_text_with_zone(now),
             n=taken.id,
         )
@@ -132,7 +132,7 @@ def _deliver(tools: DeliveryTools, store: Store, taken: Schedule, goes_on: Calla
             path=path,
             media_type=_MEDIA_TYPES[form],
             kind=str(kind),
-            subject=f"{title}, {clock_text_with_zone(now)}",
+            subject=f"{title} · {clock_text_with_zone(now)}",
             text=text,
         )
         send(parcel, to, tools.sender(), private=bool(taken.options.get("private")), goes_on=goes_on)

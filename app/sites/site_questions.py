@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from splitter.catalog.model import Catalog, Engine
+from splitter.errors import Message, list_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,7 @@ class Question:
     """
 
     key: str
-    text: str
+    text: Message
 
 
 def questions(catalog: Catalog) -> list[Question]:
@@ -36,14 +37,22 @@ def _question_engine(catalog: Catalog, name: str, engine: Engine) -> Iterator[Qu
     if several and paged and not engine.results.next:
         yield Question(
             f"engines.{name}.results.next",
-            f"nothing says that there is a next page, so only the first of {catalog.sites[several[0]].pages} is read "
-            f"for {_some(several)}; write what matches where there is one (see `sites try`), or pages: 1",
+            Message(
+                "nothing says that there is a next page, so only the first of {pages} is read for {sites}; write what "
+                "matches where there is one (see `sites try`), or pages: 1",
+                pages=catalog.sites[several[0]].pages,
+                sites=list_names(several, 1),
+            ),
         )
     if several and not paged:
         yield Question(
             f"engines.{name}.paging_params",
-            f"no parameter carries the page, so only the first of {catalog.sites[several[0]].pages} is read for "
-            f"{_some(several)}; write {{page}} or {{offset}} into params, or pages: 1",
+            Message(
+                "no parameter carries the page, so only the first of {pages} is read for {sites}; write {{page}} or "
+                "{{offset}} into params, or pages: 1",
+                pages=catalog.sites[several[0]].pages,
+                sites=list_names(several, 1),
+            ),
         )
     if engine.discover == "list":
         return
@@ -52,16 +61,18 @@ def _question_engine(catalog: Catalog, name: str, engine: Engine) -> Iterator[Qu
     if sites and len(own) == len(sites) and "{site}" in engine.site:
         yield Question(
             f"engines.{name}.site",
-            f"its host is that of {_some(own)}, which it seems to search alone, and most such searches find nothing "
-            'with site: in them; write site: "{words}"',
+            Message(
+                "its host is that of {sites}, which it seems to search alone, and most such searches find nothing with "
+                'site: in them; write site: "{{words}}"',
+                sites=list_names(own, 1),
+            ),
         )
     if len(sites) > 1 and len(own) < len(sites) and "{site}" not in engine.site:
         yield Question(
             f"engines.{name}.site",
-            f"{len(sites)} sites use it and its queries name none of them, so each gets the hits of all; write "
-            'site: "{words} site:{site}"',
+            Message(
+                "{n} sites use it and its queries name none of them, so each gets the hits of all; write "
+                'site: "{{words}} site:{{site}}"',
+                n=len(sites),
+            ),
         )
-
-
-def _some(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"

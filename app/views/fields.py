@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from app.views.durations import seconds
 from app.views.moments import clock_text
-from app.views.words import describe, translate
+from app.views.words import describe, join_words, translate
 from tasks.domain.breaker import BreakerState
 from tasks.domain.states import State
 
@@ -172,7 +172,7 @@ def format_value(field: str, value: object, now: datetime | None = None) -> str 
 
 def format_counts(counts: Mapping[str, Any]) -> str:
     """Return counts as one line, such as: 3 stored, 1 given up."""
-    return ", ".join(f"{n:,} {_name_count(name)}" for name, n in counts.items())
+    return join_words(translate("{n:,} {name}", n=n, name=_name_count(name)) for name, n in counts.items())
 
 
 def _name_count(name: str) -> str:
@@ -182,12 +182,10 @@ def _name_count(name: str) -> str:
 
 
 def format_moment(moment: datetime, now: datetime | None = None) -> str:
-    """Return a moment as clock time, or relative to `now` if it is less than two days away."""
+    """Return a moment as clock time, or in whole seconds from `now` if it is less than two days away."""
     if now is not None and abs(now - moment) < _AGO_WITHIN:
-        distance_s = round((now - moment).total_seconds())
-        return translate(
-            "{length} ago" if distance_s >= 0 else "in {length}", length=seconds(abs(distance_s))
-        )
+        distance_s = max(1, round(abs(now - moment).total_seconds()))
+        return translate("{length} ago" if moment <= now else "in {length}", length=seconds(distance_s))
     return clock_text(moment)
 
 
@@ -216,4 +214,4 @@ def _format_number(field: str, value: float) -> str | None:
 
 def _join(field: str, values: Iterable[object]) -> str:
     ordered = sorted(values, key=str) if isinstance(values, Set) else values
-    return ", ".join(format_value(field, one) or "-" for one in ordered)
+    return join_words(format_value(field, one) or "-" for one in ordered)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from app.views.fields import format_moment
-from app.views.words import plural, translate
+from app.views.words import join_words, plural, translate
 from tasks.domain.reasons import Explanation
 from tasks.store.queries.queues import HostQueue
 from tasks.store.queue.tasks import UnplannedSite
@@ -81,7 +81,7 @@ def describe_unplanned(unplanned: Sequence[UnplannedSite]) -> list[str]:
             "{n} sites: {why} ({sites})",
             len(those),
             why=why,
-            sites=", ".join([*those[:_NAMED], *["..."][: len(those) > _NAMED]]),
+            sites=join_words([*those[:_NAMED], *["..."][: len(those) > _NAMED]]),
         )
         for why, those in sites.items()
     ]

@@ -83,10 +83,22 @@ class Situation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SystemState:
-    """A situation with its parameters: counts, and durations in seconds."""
+    """A situation with its parameters: counts, and durations in seconds.
+
+    Attributes:
+        in_cluster: True if `up` crawls this store, and not `run`.
+    """
 
     situation: Situation
     parameters: Mapping[str, float] = field(default_factory=dict)
+    in_cluster: bool = field(default=False, compare=False)
+
+    @property
+    def command(self) -> str:
+        """Return the command to run next."""
+        if self.in_cluster and self.situation is Situation.PLANNED:
+            return "reviewloop up --until-done"
+        return self.situation.command
 
     @property
     def left_s(self) -> float | None:
@@ -142,14 +154,15 @@ def read_state(tx: Transaction, hosts_of: snapshot.HostsOf, silent_after: timede
     unplanned = tasks.list_late_sites(tx)
     rows = nodes.list_nodes(tx)
     runs = any(row.is_alive(tx.now, silent_after) for row in rows)
-    idle = Situation.STARTING if runs or upkeep.is_starting(tx, _START) else Situation.PLANNED
+    idle = SystemState(
+        Situation.STARTING if runs or upkeep.is_starting(tx, _START) else Situation.PLANNED,
+        in_cluster=not tx.is_sqlite,
+    )
     if count_open(queues):
-        system = _describe_work(tx, queues, waits, load) if runs else SystemState(idle)
+        system = _describe_work(tx, queues, waits, load) if runs else idle
     elif not snapshot.all_settled(tx):
         unjudged = snapshot.count_unjudged(tx)
-        system = (
-            SystemState(Situation.JUDGING, {"pages": unjudged}) if runs and unjudged else SystemState(idle)
-        )
+        system = SystemState(Situation.JUDGING, {"pages": unjudged}) if runs and unjudged else idle
     else:
         system = _describe_end(queues, len(unplanned))
     return LoopState(
@@ -190,7 +203,8 @@ def _describe_work(
             return SystemState(Situation.STARTING)
         return SystemState(Situation.UNSCHEDULED, {"silent_s": (tx.now - looked[1]).total_seconds()})
     unsettled = count_open(queues)
-    next_at = [one.until for one in waits] if unsettled <= sum(one.subtasks for one in waits) else []
+    held = sum(one.subtasks + one.trying for one in waits)
+    next_at = [one.until for one in waits] if unsettled <= held else []
     if load.next_at is not None and load.delayed == unsettled:
         next_at.append(load.next_at)
     if next_at:

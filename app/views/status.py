@@ -73,7 +73,7 @@ def view_state(system: SystemState) -> StateView:
         state=system.situation,
         parameters=system.parameters,
         sentence=str(system),
-        next_command=system.situation.command,
+        next_command=system.command,
         left_s=system.left_s,
     )
 

@@ -1,13 +1,13 @@
 """Translate texts for people. The English text is the key in a gettext catalog (`app/locale`).
 
-The current language is a context variable: a command sets it once, the dashboard sets it for each request.
+A command sets the language of its process once, the dashboard sets one for each request in a context variable.
 `make locale` collects the texts from the sources and compiles the catalogs.
 """
 
 from __future__ import annotations
 
 import gettext
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import StrEnum
@@ -31,7 +31,13 @@ _WORDS = frozenset({"cause", "causes", "failure", "kind", "lacks", "unit"})
 _OF_CATALOG = frozenset({Reason.CATALOG_PERMITS, Reason.ENGINE_UNSUPPORTED})
 """Reasons whose text is one of the catalog of sites. Those of the built-in catalogs are translated."""
 
-_language: ContextVar[str] = ContextVar("language", default="en")
+_language: ContextVar[str | None] = ContextVar("language", default=None)
+
+
+class _Process:
+    """The language of the process, in which all its threads begin."""
+
+    language = "en"
 
 
 def translate(text: str, /, **values: object) -> str:
@@ -41,7 +47,7 @@ def translate(text: str, /, **values: object) -> str:
         text: English text, a literal in the source so that `make locale` finds it. It may contain names in braces.
         values: values for the names. Reasons and errors among the values are translated.
     """
-    translated = _catalog(_language.get()).gettext(text) if text else ""
+    translated = _catalog(language()).gettext(text) if text else ""
     return translated.format_map(_translate_values(values)) if values else translated
 
 
@@ -50,17 +56,22 @@ def name_text(name: object, text: object) -> str:
     return translate("{name}: {text}", name=name, text=text)
 
 
+def join_words(words: Iterable[str]) -> str:
+    """Return words as a list, with the comma of the current language."""
+    return translate(", ").join(words)
+
+
 def plural(one: str, many: str, n: int, /, **values: object) -> str:
     """Return `one` or `many` in the current language, as the number `n` requires. `{n}` in the text shows it."""
-    translated = _catalog(_language.get()).ngettext(one, many, n)
+    translated = _catalog(language()).ngettext(one, many, n)
     return translated.format_map(_translate_values({"n": n, **values}))
 
 
 def describe(subject: object) -> str:
-    """Return an error, message or reason as text in the current language; `str(subject)` for any other value."""
+    """Return an error, message, reason or list of names as text in the current language; else `str(subject)`."""
     if isinstance(subject, Explanation):
         words = {
-            name: ", ".join(map(translate, str(value).split(", ")))
+            name: join_words(map(translate, str(value).split(", ")))
             for name, value in subject.parameters.items()
             if name in _WORDS
         }
@@ -69,6 +80,8 @@ def describe(subject: object) -> str:
         return translate(subject.reason.sentence, **{**subject.parameters, **words})
     if isinstance(subject, Message):
         return translate(subject.template, **subject.parameters)
+    if isinstance(subject, tuple | list):
+        return join_words(map(describe, subject))
     return str(subject)
 
 
@@ -82,16 +95,16 @@ def describe_reason(detail: Mapping[str, Any]) -> str:
 
 def language() -> str:
     """Return the code of the current language."""
-    return _language.get()
+    return _language.get() or _Process.language
 
 
 def use_language(code: str) -> None:
-    """Set the current language until it is set again.
+    """Set the language of the process until it is set again.
 
     Raises:
         InputError: there is no catalog of this language.
     """
-    _language.set(parse_language(code))
+    _Process.language = parse_language(code)
 
 
 @contextmanager
@@ -138,4 +151,4 @@ def _translate_values(values: Mapping[str, object]) -> dict[str, Any]:
 def _translate_value(value: object) -> object:
     if isinstance(value, StrEnum):
         return translate(str(value))
-    return describe(value) if isinstance(value, Explanation | Message) else value
+    return describe(value) if isinstance(value, Explanation | Message | tuple | list) else value

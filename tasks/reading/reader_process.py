@@ -16,6 +16,7 @@ import select
 import signal
 import socket
 import struct
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,10 @@ def main(themes: str | None = None) -> None:
             IN_FORCE.use(Path(themes), is_optional=True)
         except CatalogError as error:
             log.warning("the themes file is wrong, the project's own themes stay in force: %s", error)
-    with socket.socket(fileno=0) as connection:
+    with (
+        suppress(ConnectionError),
+        socket.socket(fileno=0) as connection,
+    ):  # the parent may be killed at any time
         connection.sendall(READY)
         for _ in range(_MAX_JOBS):
             if not _wait_for_job(connection, parent):

@@ -281,7 +281,10 @@ class Fetcher:
         if not rules.state.answered:
             raise NotAsked(
                 ErrorClass.CONNECT,
-                Message("the host does not answer for robots.txt: {state}", state=rules.state),
+                Message(
+                    "the host does not answer for robots.txt: {state}",
+                    state=Message(rules.state.replace("_", " ")),
+                ),
             )
         if not rules.allows(url, ROBOTS_TOKEN):
             raise NotAsked(ErrorClass.ROBOTS, Message("robots.txt of its host refuses {url}", url=url))

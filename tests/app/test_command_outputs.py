@@ -28,6 +28,7 @@ RIGHT = {
     "alerts list": (DB,),
     "alerts test": (),
     "control pairs": (DB,),
+    "demo": ("--db", "{folder}/demo.db"),
     "doctor": ("--lab", "{lab}", DB),
     "explain": ("1", DB),
     "export reviews": ("-o", "{folder}/new.csv", DB),
@@ -43,6 +44,7 @@ RIGHT = {
     "insight rising": (DB,),
     "insight themes": (DB,),
     "judge": (DB,),
+    "lab": ("--port", "0"),
     "migrate": (DB,),
     "nodes drain": ("node1", DB),
     "nodes list": (DB,),
@@ -65,8 +67,10 @@ RIGHT = {
     "sites try": (SITES[0], "{folder}/page.html"),
     "split": ("--explain", "光明高钙牛奶"),
     "status": (DB,),
+    "up": ("特仑苏", "--until-done", "--nodes", "1", "--lab", "{lab}", "--data", "{folder}/up"),
     "verify": (DB,),
-    "web": ("--make-token", "operator"),
+    "web": ("--port", "0", DB),
+    "web --make-token": ("operator",),
 }
 
 WRONG = {

@@ -257,6 +257,12 @@ def test_the_command(reviewloop, lab, tmp_path):
     assert "lab: " in reviewloop("doctor", "--lab", f"{lab.host}:{lab.port}", "--db", url).stdout
 
 
+def test_what_nothing_mends_is_told_without_a_remedy(checks):
+    found = checks(found=Preflight(asked=("cca.org.cn",), unasked={"tieba.baidu.com": (UNSUPPORTED,)}))
+    told = [texts(check) for check in found.values() if check.reason == "site_obstacle"]
+    assert told == [("tieba.baidu.com: it is signed", "")]
+
+
 def test_every_reason_has_its_sentence():
     source = Path(doctor.__file__).read_text("utf-8")
     reasons = set(re.findall(r'_(?:ok|warning|failed)(?:, |\("[\w-]+", )"(\w+)"', source))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,8 +12,10 @@ from pathlib import Path
 import pytest
 
 import app
-from app.views.fields import format_value, label, list_columns
+from app.views import words
+from app.views.fields import format_moment, format_value, label, list_columns
 from app.views.words import switch_language, translate
+from splitter.errors import Message
 from tasks.domain.states import State
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -68,6 +71,53 @@ def test_stored_names_are_translated_and_names_of_people_are_not():
     with switch_language("zh"):
         assert format_value("state", "DONE") == format_value("any", State.DONE) == translate("DONE") != "DONE"
         assert format_value("name", "DONE") == "DONE"
+
+
+@pytest.mark.parametrize(
+    ("moved_s", "english", "chinese"),
+    [
+        (0, "1 s ago", "1 秒前"),
+        (0.2, "in 1 s", "1 秒后"),
+        (-0.4, "1 s ago", "1 秒前"),
+        (90, "in 90 s", "90 秒后"),
+        (-7200, "2 h ago", "2 小时前"),
+        (-3 * 86_400, "2026-04-28 20:00:00", "2026-04-28 20:00:00"),
+    ],
+)
+def test_a_moment_is_told_in_whole_seconds_from_now(moved_s, english, chinese):
+    moment = NOW + timedelta(seconds=moved_s)
+    assert format_moment(moment, NOW) == english
+    with switch_language("zh"):
+        assert format_moment(moment, NOW) == chinese
+
+
+@pytest.mark.parametrize(
+    ("value", "english", "chinese"),
+    [
+        ({"products": 2, "pages": 1000}, "2 products, 1,000 pages", "产品 2、网页 1,000"),
+        ({"connect": 1}, "1 connect", "连接失败 1"),
+        (["光明", "牛奶"], "光明, 牛奶", "光明、牛奶"),
+        (Message("not used: {columns}; x", columns=("a", "b")), "not used: a, b; x", "not used: a、b; x"),
+        (
+            Message("{n:,} {name}", n=3, name=Message("reviews")),
+            "3 reviews",
+            "reviews 3",
+        ),
+    ],
+)
+def test_lists_and_counts_are_told_as_their_language_does(value, english, chinese):
+    assert format_value("counts", value) == english
+    with switch_language("zh"):
+        assert format_value("counts", value) == chinese
+
+
+def test_all_threads_speak_the_language_of_the_process(monkeypatch):
+    monkeypatch.setattr(words._Process, "language", "en")
+    words.use_language("zh")
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(words.language).result() == "zh"
+        with switch_language("en"):
+            assert (words.language(), pool.submit(words.language).result()) == ("en", "zh")
 
 
 def test_a_label_leaves_out_the_unit():

@@ -364,4 +364,4 @@ def test_an_import_of_many_lists_the_doubtful_ones(reviewloop, url):
     assert [line for line in told.splitlines() if line.startswith("added")] == [
         "added: 老干妈 -> 老干妈 (food): one keyword: may find other things"
     ]
-    assert "30 more; 1 of the 31 are doubtful" in told
+    assert "1 of the 31 is doubtful" in told

@@ -5,6 +5,7 @@ from __future__ import annotations
 from io import BytesIO
 
 import pytest
+from people_lists import xlsx_of
 from workbooks import workbook
 
 from app.files.table_files import delimiter_of
@@ -171,6 +172,25 @@ def test_reviews_are_found_in_the_same_way(data, choice, said, row):
     [record] = file.records
     assert isinstance(record, ImportedLine)
     assert {"特仑苏", "很好喝"} <= set(record.cells.values())
+
+
+@pytest.mark.parametrize(
+    ("header", "areas"),
+    [
+        ([["商品名称", "评价内容", "评分"]], ()),
+        ([["评价清单"], ["商品名称", "评价内容", "评分"]], ("A1:C1",)),
+        ([["商品名称", "评价", None], [None, "评价内容", "评分"]], ("A1:A2", "B1:C1")),
+        ([["商品名称", "评价内容", "其他"], [None, None, "评分"]], ("A1:A2", "B1:B2")),
+        ([["商品名称", "评价内容", "评分"], [None, None, None]], ("A1:A2", "B1:B2", "C1:C2")),
+    ],
+)
+def test_the_rows_below_a_merged_name_have_it(header, areas):
+    entries = [["特仑苏", "很好喝", 5], [None, "太甜", 3], [None, "还行", 4]]
+    first = len(header) + 1
+    data = xlsx_of({"评价": [*header, *entries]}, *areas, f"A{first}:A{first + 2}")
+    records = [*open_review_file(BytesIO(data), "x").records]
+    assert [one.cells["商品名称"] for one in records] == ["特仑苏"] * 3
+    assert [one.cells["评价内容"] for one in records] == ["很好喝", "太甜", "还行"]
 
 
 BODY = ["商品名称", "评价内容", "评分"]

@@ -31,7 +31,7 @@ def asked(
     sites="shop.cn: {engine: one, rules: article, pages: 3}",
 ):
     text = CATALOG.format(params=params, paging=paging, more=more, next=next, sites=sites)
-    return [(one.key, one.text) for one in questions(parse_catalog(text, "sites.yaml"))]
+    return [(one.key, str(one.text)) for one in questions(parse_catalog(text, "sites.yaml"))]
 
 
 def test_a_catalog_that_loses_nothing():

@@ -101,6 +101,36 @@ def test_a_second_run_on_a_file_is_refused_and_others_write_meanwhile(reviewloop
         assert conn.execute("SELECT count(*) FROM events WHERE transition = 'silent'").fetchone() == (0,)
 
 
+WRITER = """
+import signal, sys
+from pathlib import Path
+from app.cli import main as entry
+from app.files.exporting import whole_file
+
+def write(**_):
+    with whole_file(Path(sys.argv[1])) as file:
+        file.write(b"a row")
+        print("begun", flush=True)
+        signal.pause()
+
+entry.cli.main = write
+entry.main()
+"""
+"""A command that writes a file and does not end."""
+
+
+def test_sigterm_leaves_no_unfinished_file(tmp_path):
+    writer = subprocess.Popen(
+        [sys.executable, "-c", WRITER, tmp_path / "out.xlsx"], cwd=ROOT, stdout=subprocess.PIPE
+    )
+    assert writer.stdout.readline() == b"begun\n"
+    assert len([*tmp_path.iterdir()]) == 1
+    writer.send_signal(signal.SIGTERM)
+    writer.communicate(timeout=PATIENCE_S)
+    assert writer.returncode == -signal.SIGTERM
+    assert [*tmp_path.iterdir()] == []
+
+
 @pytest.mark.slow
 def test_a_full_disk_ends_the_run_with_one_sentence(lab, tiny_sites, tmp_path):
     """As far as a process can see: no file may grow beyond what the tables take."""

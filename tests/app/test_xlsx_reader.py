@@ -10,6 +10,7 @@ from datetime import date, datetime, time
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from people_lists import xlsx_of
 from workbooks import book, packed, parts_of, relation, relations, sheet, text, workbook, zipped
 
 from app.files import xlsx_reader
@@ -237,6 +238,34 @@ def test_a_number_is_a_date_by_its_format(format_, serial, shown):
     styles += f'<cellXfs><xf/><xf numFmtId="{number}"/></cellXfs></styleSheet>'
     data = packed(f'<row><c s="1"><v>{serial}</v></c><c s="0"><v>1</v></c></row>', styles=styles)
     assert rows(data) == ([(1, [shown, "1"])], [])
+
+
+@pytest.mark.parametrize(
+    ("areas", "shown"),
+    [
+        (["A2:A4"], "ab a a d"),
+        (["A2:A3"], "ab a - d"),
+        (["A2:B4"], "a a a d"),
+        (["A2:A3", "A4:A5"], "ab a - -"),
+        (["A1:C1", "B2:B5"], "ab -b -b db"),
+        (["A2:A9"], "ab a a a"),
+    ],
+)
+def test_a_cell_that_is_merged_over_rows_is_in_each_of_them(areas, shown):
+    lines = [["产品", "网站", "内容"], ["a", "b", 1], ["", "", 2], ["", "", 3], ["d", "", 4]]
+    data = xlsx_of({"清单": lines}, *areas)
+    (_, *below), notes = rows(data)
+    assert ["".join(cells[:2]) or "-" for _, cells in below] == [
+        one.replace("-", "") or "-" for one in shown.split()
+    ]
+    assert [cells[2] for _, cells in below] == ["1", "2", "3", "4"]
+    assert notes == []
+
+
+def test_merged_cells_fill_no_empty_row():
+    lines = [["产品", "内容"], ["a", 1], [None, None], [None, 3]]
+    read, _ = rows(xlsx_of({"清单": lines}, "A2:A4"))
+    assert read == [(1, ["产品", "内容"]), (2, ["a", "1"]), (4, ["a", "3"])]
 
 
 def test_the_reading_of_a_shared_text_is_left_out():

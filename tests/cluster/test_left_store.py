@@ -49,7 +49,15 @@ def test_commands_read_what_a_cluster_left(
     monkeypatch.chdir(left.parent)
     told = command("status", "--json")
     assert told.exit_code == 0, told.stderr
-    assert json.loads(told.stdout)["products"] == 1
+    view = json.loads(told.stdout)
+    assert (view["products"], view["state"], view["next_command"]) == (
+        1,
+        "planned",
+        "reviewloop up --until-done",
+    )
+    refused = command("run", "--until-done")
+    assert (refused.exit_code, "continue with `reviewloop up`" in refused.stderr) == (2, True)
+    assert not (left.parent / "reviewloop.db").exists()
     assert "its PostgreSQL runs as long as this command does" in told.stderr
     assert not (left / POSTGRES / "postmaster.pid").exists(), "it runs no longer"
     monkeypatch.chdir(tmp_path)

@@ -126,6 +126,8 @@ def test_hits_of_a_host_that_does_not_answer_are_in_no_estimate(world, answered)
     world.rest("n1", Rest(SITE, UNREACHABLE, lambda _: 9.0))
     assert system_state(world) == SystemState(Situation.RESTING, {"next_s": 9.0})
     world.begun("金领冠")
+    assert system_state(world) == SystemState(Situation.RESTING, {"next_s": 9.0}), "it only tries the host"
+    world.begun("舒化奶", sites=("12315.com",))
     assert system_state(world) == SystemState(Situation.RUNNING, {"left_s": pytest.approx(10 * 5.0)})
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import pickle
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -21,7 +23,7 @@ from reader_jobs import Job
 from splitter.catalog.rules import PageRules
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import Response
-from tasks.reading import page_jobs
+from tasks.reading import page_jobs, reader_process
 from tasks.reading.page_jobs import PageJob, run_together
 from tasks.worker import page_reader
 from tasks.worker.page_reader import PageReader, Turns
@@ -250,6 +252,23 @@ def test_of_pages_that_are_read_together_one_fails_alone(monkeypatch):
         4,
     ]
     assert sizes == [1, 1, 2]
+
+
+@pytest.mark.parametrize("does", ["pid", "refuses", "timers", "environment", "leaves"])
+def test_a_reader_whose_parent_is_gone_ends_without_a_word(does):
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        process = subprocess.Popen(
+            [sys.executable, "-c", "from tasks.reading.reader_process import main; main()"],
+            cwd=ROOT,
+            env={"PYTHONPATH": f"{ROOT}:{ROOT / 'tests' / 'worker'}"},
+            stdin=theirs.fileno(),
+            stderr=subprocess.PIPE,
+        )
+        assert ours.recv(1) == reader_process.READY
+        reader_process.send(ours, pickle.dumps((PATIENCE_S, Job(does))))
+    assert process.communicate(timeout=PATIENCE_S) == (None, b"")
+    assert process.returncode == 0
 
 
 PARENT = """

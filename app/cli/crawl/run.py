@@ -12,7 +12,7 @@ import click
 from app.cli.command import App, command
 from app.cli.crawl.runner_options import runner_options
 from app.cli.inspect.web import running_dashboard, say_dashboard
-from app.cli.options import FOLDER, database_hint, store_for_work
+from app.cli.options import FOLDER, database_hint, refuse_store_of_up, store_for_work
 from app.cli.output import say
 from app.run.open_store import hold_database, refuse_busy
 from app.run.setting_values import sqlite_file
@@ -79,6 +79,8 @@ def run(
       reviewloop run --until-done --lab 127.0.0.1:8400 --sites paper-2014 特仑苏 蒙牛早餐奶
     """
     settings = _read_settings(app, **options)
+    if not only_plan:
+        refuse_store_of_up(settings)
     from app.cli.crawl import crawling  # slow to import; a wrong option should be refused at once
     from app.cli.crawl.run_end import finish
     from app.run.nodes import choose_nodes, list_nodes

@@ -15,7 +15,7 @@ from app.run.doctor import Check, CheckState, examine
 from app.run.wiring import utc_now
 from app.views.moments import local_time
 from app.views.words import describe, name_text, translate
-from splitter.errors import Message, join_messages
+from splitter.errors import Message
 
 _STYLES = {CheckState.OK: "green", CheckState.WARNING: "yellow", CheckState.FAILED: "red"}
 _STATE = 8
@@ -141,9 +141,7 @@ def _make_word(value: Any) -> Any:
     if value is None:
         return ""
     if isinstance(value, tuple):
-        return ", ".join(value) or Message("none of category general")
+        return value or Message("none of category general")
     if isinstance(value, Mapping):
-        return join_messages(
-            (Message("{name} ({why})", name=name, why=Message(why)) for name, why in value.items()), ", "
-        )
+        return tuple(Message("{name} ({why})", name=name, why=Message(why)) for name, why in value.items())
     return local_time(value) if isinstance(value, datetime) else value

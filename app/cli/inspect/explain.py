@@ -16,7 +16,7 @@ from app.files.harmless import shown
 from app.views.durations import seconds
 from app.views.fields import STYLE_OF, format_counts, format_moment
 from app.views.pairs import CANDIDATE_FIELDS, list_candidates
-from app.views.words import describe, describe_reason, name_text, plural, translate
+from app.views.words import describe, describe_reason, join_words, name_text, plural, translate
 from splitter.errors import Message
 from tasks.domain.errors import UnknownSubtask
 from tasks.domain.failures import SUGGESTIONS
@@ -149,8 +149,8 @@ def _list_head_parts(row: Row, targets: Sequence[TargetRow]) -> Iterator[Part]:
     )
     yield Text.assemble((title, "bold"), "  ", (translate(row["state"]), STYLE_OF[row["state"]]))
     states = Counter(f"{target.state} {target.kind}" for target in targets)
-    counts = ", ".join(
-        f"{n} {' '.join(map(translate, name.split())).replace('_', ' ')}"
+    counts = join_words(
+        translate("{n:,} {name}", n=n, name=" ".join(map(translate, name.split())).replace("_", " "))
         for name, n in sorted(states.items())
     )
     yield translate(
@@ -178,7 +178,7 @@ def _list_head_parts(row: Row, targets: Sequence[TargetRow]) -> Iterator[Part]:
 def _describe_found(row: Row) -> str:
     if row["found"] is None:
         return translate("unknown")
-    found = f"{row['found']:,} ({translate(row['found_provenance'])})"
+    found = translate("{name} ({why})", name=f"{row['found']:,}", why=translate(row["found_provenance"]))
     if row["found_reported"] in (None, row["found"]):
         return found
     return translate("{found}, the engine reports {n:,}", found=found, n=row["found_reported"])
@@ -224,7 +224,7 @@ def _list_created(detail: Row, _event: EventRow, _attempt: AttemptRow | None) ->
         yield _INDENT + translate(
             "for {words}, without {dropped}",
             words=shown(" ".join(detail["keywords"])),
-            dropped=shown(", ".join(detail["dropped"])),
+            dropped=shown(join_words(detail["dropped"])),
         )
 
 
@@ -309,7 +309,7 @@ def _list_recalled(detail: Row, _event: EventRow, _attempt: AttemptRow | None) -
         "recall {n}: may go again in {length}", n=detail["recall"], length=seconds(detail["delay_s"])
     )
     if detail["avoid"]:
-        yield _INDENT + translate("nodes to avoid: {nodes}", nodes=", ".join(detail["avoid"]))
+        yield _INDENT + translate("nodes to avoid: {nodes}", nodes=join_words(detail["avoid"]))
 
 
 def _list_given_up(detail: Row, event: EventRow, _attempt: AttemptRow | None) -> Iterator[Part]:

@@ -21,7 +21,7 @@ from app.insight.periods import ALL, USUAL, PeriodChoice
 from app.insight.rows import NewPhrasesView, QuoteRow, RiseRow, RisesView, ThemesView
 from app.views.moments import local_time
 from app.views.theme_names import find_theme, name_theme
-from app.views.words import plural, translate
+from app.views.words import join_words, name_text, plural, translate
 from splitter.errors import InputError
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ def _(view: ThemesView) -> Iterator[Part]:
             if row.quotes:
                 yield _quote_line(row.theme, row.quotes[0])
         if archived := [name_theme(row.theme) for row in of_product if row.archived]:
-            yield translate("Archived until they rise: {themes}", themes=", ".join(archived))
+            yield translate("Archived until they rise: {themes}", themes=join_words(archived))
         if days := view.incomplete_days[product]:
             yield plural("The newest day is incomplete.", "The newest {n} days are incomplete.", days)
     if view.undated:
@@ -290,7 +290,7 @@ def _describe_rise(row: RiseRow) -> Iterator[Part]:
 
 
 def _name_sites(sites: Sequence[str]) -> str:
-    some = ", ".join(map(shown, sites[:_MOST_SITES]))
+    some = join_words(map(shown, sites[:_MOST_SITES]))
     rest = len(sites) - _MOST_SITES
     return some + (translate(" and {n} more", n=rest) if rest > 0 else "")
 
@@ -301,7 +301,7 @@ def _quote_line(theme: str, quote: QuoteRow) -> Text:
     if len(words) > _LONGEST_QUOTE:
         words = f"{words[:_LONGEST_QUOTE]}…"
     where = " ".join(filter(None, (_day_text(quote.day), shown(quote.site), shown(quote.url))))
-    return Text(f"  {name_theme(theme)}: “{words}” {where}", style="dim")
+    return Text(f"  {name_text(name_theme(theme), f'“{words}” {where}')}", style="dim")
 
 
 def _day_text(day: date | None) -> str:

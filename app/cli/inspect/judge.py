@@ -20,7 +20,7 @@ from app.cli.output import say, short
 from app.cli.render import Fact, Part, text
 from app.files.harmless import shown
 from app.views.fields import extend_row, format_counts, format_value
-from app.views.words import plural, translate
+from app.views.words import name_text, plural, translate
 from tasks.domain.voices import Voice
 from tasks.store.content import products
 
@@ -212,7 +212,7 @@ def _find_product(app: App, product: str | None) -> int | None:
 @text.register
 def _(view: DatesView) -> Iterator[Part]:
     for one in view.changes[:_SHOWN]:
-        yield f"  {shown(short(one.date_text, 40))}: {_describe_change(one)}"
+        yield name_text(f"  {shown(short(one.date_text, 40))}", _describe_change(one))
         yield Text(f"    {shown(short(one.url, 74))}", style="dim")
     changed = view.moved + view.found + view.lost
     yield from _list_more(changed)
@@ -260,7 +260,7 @@ def _(view: JudgedView) -> Iterator[Part]:
         yield _tabulate_voices(view.voices)
     for one in view.changes[:_SHOWN]:
         before, after = (translate(name).replace("_", " ") for name in (one.before, one.after))
-        line = f"  {shown(short(one.product, 20))}: {before} -> {after}"
+        line = name_text(f"  {shown(short(one.product, 20))}", f"{before} -> {after}")
         if one.missing:
             line += translate(" (lacks {words})", words=shown(short(" ".join(one.missing), 20)))
         yield line

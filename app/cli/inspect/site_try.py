@@ -19,7 +19,7 @@ from app.run.wiring import utc_now
 from app.sites.trial_view import TrialView
 from app.views.durations import seconds
 from app.views.fields import format_counts
-from app.views.words import describe, name_text, plural, translate
+from app.views.words import name_text, plural, translate
 from splitter.errors import InputError, system_reason
 from tasks.domain.given_address import AddressKind, read_address, shown_address
 
@@ -88,7 +88,7 @@ def _get_page(app: App, site: str, source: str, read_as: str | None) -> Trial:
 @text.register
 def _(view: TrialView) -> Iterator[Part]:
     yield Text(shown(view.url or view.file or ""), style="bold")
-    yield shown(", ".join(_list_facts(view)))
+    yield shown(" · ".join(_list_facts(view)))
     style = {"records": "bold green", "empty": "yellow"}.get(view.verdict, "bold red")
     found = plural("{n} record", "{n} records", view.count)
     outcome = found if view.count else name_text(translate(view.verdict), view.why)
@@ -130,7 +130,11 @@ def _list_facts(view: TrialView) -> Iterator[str]:
     if view.seconds is not None:
         yield translate("took {length}", length=seconds(view.seconds))
     yield translate("{bytes:,} bytes", bytes=view.bytes)
-    yield f"{view.encoding} ({describe(view.encoding_why)})" if view.encoding else translate("no text")
+    yield (
+        translate("{name} ({why})", name=view.encoding, why=view.encoding_why)
+        if view.encoding
+        else translate("no text")
+    )
     yield (
         translate("read as a result page of {site}", site=view.site)
         if view.read_as == "result"
@@ -143,7 +147,7 @@ def _describe_judgement(view: TrialView) -> str:
     assert judgement is not None
     lacks = ""
     if judgement.missing:
-        lacks = "; " + translate("the page lacks {words}", words=", ".join(judgement.missing))
+        lacks = translate("; ") + translate("the page lacks {words}", words=tuple(judgement.missing))
     return translate(
         "of {product} ({keywords}) it is: {verdict}{lacks}; refused: {refused}",
         product=shown(judgement.product),

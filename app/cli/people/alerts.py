@@ -13,7 +13,7 @@ from rich.text import Text
 from app.cli.command import App, command
 from app.cli.render import Part, table, text
 from app.views.theme_names import name_alert
-from app.views.words import translate
+from app.views.words import join_words, translate
 
 if TYPE_CHECKING:
     from app.sending.alert_sending import Delivery
@@ -101,7 +101,7 @@ def _(view: AlertsView) -> Iterator[Part]:
         for name, n in view.rules.items()
     ]
     yield table(rules, "rule threshold about>")
-    yield translate("Receivers: {receivers}", receivers=", ".join(view.receivers))
+    yield translate("Receivers: {receivers}", receivers=join_words(view.receivers))
     if any(one.startswith(("mailto://", "mailtos://")) for one in view.receivers):
         note = translate(
             "mailtos:// has a mail server of its own. mailto:PERSON@EXAMPLE.CN goes by REVIEWLOOP_SMTP_URL, as "

@@ -13,7 +13,7 @@ from app.cli.command import App, command
 from app.cli.names import check_site
 from app.cli.output import say
 from app.cli.render import Done, Part, table, text
-from app.views.words import translate
+from app.views.words import join_words, translate
 from splitter.errors import InputError
 from tasks.domain.failures import FailureReason
 from tasks.store.queries import subtask as subtask_queries
@@ -146,7 +146,7 @@ def _act(
         message = translate("Nothing waits for a person there.")
     if dry_run:
         return _view_dry_run(app, outcome)
-    numbers = ", ".join(map(str, outcome.done))
+    numbers = join_words(map(str, outcome.done))
     return Done(
         asdict(outcome), f"{message} {numbers}".rstrip() if outcome.done or not outcome.refused else ""
     )

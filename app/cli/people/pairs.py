@@ -114,6 +114,6 @@ def _format_pair(pair: PairRow | None, best: bool) -> Text:
     if pair is None:
         return Text("·", style="dim")
     completion = format_value("completion", pair.completion) or "-"
-    per_page = (format_value("efficiency_s", pair.efficiency_s) or "").replace(" ", "")
+    per_page = format_value("efficiency_s", pair.efficiency_s) or ""
     rates = f"{completion} {per_page}".rstrip()
     return Text(f"{rates}*", style="bold green") if best else Text(rates)

@@ -18,7 +18,7 @@ from app.cli.options import ReadBy
 from app.cli.output import say
 from app.cli.render import Done, Part, table, text
 from app.views.fields import format_moment
-from app.views.words import name_text, translate
+from app.views.words import join_words, name_text, translate
 from tasks.jobs.schedule import SWEEPS
 from tasks.store.queue import schedules
 from tasks.store.queue.schedules import Schedule, ScheduleKind
@@ -251,7 +251,7 @@ def remove(app: App, which: tuple[str, ...]) -> Done:
       reviewloop schedule remove 3
     """
     done = schedule_actions.act(app.store, which, ScheduleAction.REMOVE, app.who)
-    names = ", ".join(str(row.id) for row in done)
+    names = join_words(str(row.id) for row in done)
     return Done({"removed": [row.id for row in done]}, translate("Removed: {names}.", names=names))
 
 

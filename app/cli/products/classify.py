@@ -105,8 +105,8 @@ def _(view: ClassifiedView) -> Iterator[Part]:
     (result,) = view.lines
     yield name_text(translate(result.voice or "not judged"), shown(view.text[:_SHOWN]))
     for theme in result.themes:
-        quote = f"  {name_theme(theme.id)} ({theme.sentiment:+d}): {shown(theme.quote)}"
-        yield Text(quote, style="dim")
+        name = translate("{name} ({why})", name=name_theme(theme.id), why=f"{theme.sentiment:+d}")
+        yield Text(f"  {name_text(name, shown(theme.quote))}", style="dim")
 
 
 def _read_lines(file: BinaryIO, origin: str) -> Iterator[_Line]:

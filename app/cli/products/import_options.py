@@ -20,7 +20,7 @@ from app.importing.ignored_cells import IgnoredColumn
 from app.importing.sheets import FoundTable, TableChoice
 from app.run.setting_values import sqlite_file
 from app.views.fields import label
-from app.views.words import describe, translate
+from app.views.words import describe, join_words, name_text, translate
 from splitter.errors import InputError, Message, ReviewloopError
 from tasks.store.content import numbered_imports
 from tasks.store.content.numbered_imports import ImportKind
@@ -175,12 +175,13 @@ def store_or_none(settings: Settings, *, dry_run: bool) -> Iterator[Store | None
 
 def say_columns(origin: str, found: FoundTable | None, columns: Mapping[str, str]) -> None:
     """Print which table and columns of a file are read."""
-    where = f"{describe(found.where)}: " if found is not None else ""
-    read = ", ".join(
+    if found is not None:
+        origin = name_text(origin, describe(found.where))
+    read = join_words(
         translate("{field} from {column}", field=label(field), column=column)
         for field, column in columns.items()
     )
-    say(f"{origin}: {where}{read}", "dim")
+    say(name_text(origin, read), "dim")
 
 
 def note_file(

@@ -46,7 +46,7 @@ from app.reports.product_choice import parse_conditions
 from app.reports.product_list import ListOrder, ProductGrouping, ProductSort
 from app.views.doubts import describe_doubt
 from app.views.fields import extend_row
-from app.views.words import name_text, translate
+from app.views.words import name_text, plural, translate
 from splitter.catalog.names import Category
 from splitter.errors import InputError, list_names
 from splitter.lexicon import is_brand
@@ -307,10 +307,10 @@ def _(view: Added) -> Iterator[Part]:
     for one in listed:
         yield Text(_describe_added(one, view.dry_run), style="yellow" if one.doubts else "")
     if len(listed) < len(view.added):
-        yield translate(
-            "{n:,} more; {doubtful:,} of the {all:,} are doubtful. --json lists all",
-            n=len(view.added) - len(listed),
-            doubtful=len(doubtful),
+        yield plural(
+            "{n:,} of the {all:,} is doubtful. --json lists all",
+            "{n:,} of the {all:,} are doubtful. --json lists all",
+            len(doubtful),
             all=len(view.added),
         )
     for name in view.already[:_MOST_LINES]:
@@ -339,5 +339,5 @@ def _describe_added(one: AddedProduct, dry_run: bool) -> str:
         keywords="&".join(one.keywords),
         category=translate(one.category or "category unknown"),
     )
-    doubts = "; ".join(map(describe_doubt, one.doubts))
+    doubts = translate("; ").join(map(describe_doubt, one.doubts))
     return name_text(line, doubts) if doubts else line

@@ -25,7 +25,7 @@ from app.cli.output import say
 from app.cli.render import Part, text
 from app.reports.product_choice import FIELDS as CHOICE_FIELDS
 from app.reports.product_choice import list_chosen, parse_conditions
-from app.views.words import describe, name_text, translate
+from app.views.words import describe, join_words, name_text, translate
 from splitter.catalog.names import Category
 from splitter.errors import InputError, Message
 from tasks.store.content import products
@@ -99,7 +99,7 @@ def _(view: RemovedView) -> Iterator[Part]:
         reviews = _describe_reviews(one, view.delete_reviews)
         yield translate("{outcome}; {reviews}", outcome=outcome, reviews=reviews)
         if one.counted_with:
-            yield translate("counted on their own again: {products}", products=", ".join(one.counted_with))
+            yield translate("counted on their own again: {products}", products=join_words(one.counted_with))
 
 
 def _describe_reviews(one: RemovedProduct, delete_reviews: bool) -> str:
@@ -124,7 +124,7 @@ def _ask(found: Sequence[RemovedProduct], yes: bool) -> None:
     question = Message(
         "Delete all reviews of {products} ({n:,}) for good?",
         n=n,
-        products=", ".join(one.name for one in found),
+        products=tuple(one.name for one in found),
     )
     if not sys.stdin.isatty():
         raise InputError(

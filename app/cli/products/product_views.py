@@ -44,7 +44,7 @@ class ProductView(ListedProduct):
     def fewer_words(self) -> Sequence[str]:
         """Words of the relaxed searches, each with the number of sites."""
         sites = Counter("&".join(one.keywords) for one in self.relaxed)
-        return [f"{words} ({n})" for words, n in sites.most_common()]
+        return [f"{words} × {n}" for words, n in sites.most_common()]
 
 
 @dataclass(frozen=True, slots=True)

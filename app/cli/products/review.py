@@ -27,7 +27,7 @@ from app.importing.review_columns import FIELDS, FieldColumns, field_columns
 from app.importing.review_files import ReviewFile, open_review_file
 from app.importing.review_import import Imported, Saving, Trying, import_reviews
 from app.views.fields import label
-from app.views.words import translate
+from app.views.words import join_words, name_text, translate
 from splitter.errors import InputError
 from tasks.store.content import products
 from tasks.store.content.imports import digest_of
@@ -127,7 +127,7 @@ def import_(
         saving: Saving | Trying = Trying(store)
         if store is not None and not file.dry_run:
             saving = Saving(store, from_, names, file.origin, app.who)
-        say_columns(f"{file.origin} ({from_})", read.found, fields.columns)
+        say_columns(translate("{name} ({why})", name=file.origin, why=from_), read.found, fields.columns)
         done = import_reviews(read.records, checks, saving.save, _progress)
         saving.end()
     if done.refused:
@@ -198,14 +198,14 @@ def _progress(lines: int) -> None:
 def _say_refused(done: Imported) -> None:
     """Print the first refused lines with their reasons, and the number of refused lines by field."""
     for one in done.refused[:_MOST_LINES]:
-        field = f"{label(one.field)}: " if one.field else ""
+        field = name_text(label(one.field), "") if one.field else ""
         say(
             translate("refused: line {line}: {field}{why}", line=one.line, field=field, why=one.why),
             "red",
         )
     refused = done.refused_by.total()
     if refused > _MOST_LINES:
-        counts = ", ".join(f"{label(name)} {n:,}" for name, n in done.refused_by.most_common())
+        counts = join_words(f"{label(name)} {n:,}" for name, n in done.refused_by.most_common())
         more = translate(
             "... {n:,} refused in all, by field: {counts}; --json lists the first {listed:,}",
             n=refused,

@@ -22,7 +22,7 @@ from app.cli.options import (
 from app.cli.output import say
 from app.cli.render import LinesView, Part, table, text
 from app.files.text_files import open_text, read_lines, rereadable
-from app.views.words import plural, translate
+from app.views.words import name_text, plural, translate
 from splitter.catalog.names import Category
 from splitter.errors import InputError, ProductNameError, list_names
 from splitter.explain import WordChoice, explain
@@ -182,7 +182,7 @@ def _(view: SplitView) -> Iterator[Part]:
     else:
         for keywords, searches in groupby(view.lines, key=lambda url: url.keywords):
             yield from _list_queries(view.query.product, view.query.category, [keywords])
-            yield from (f"  {_place(url)}: {url.url}" for url in searches)
+            yield from (f"  {name_text(_place(url), url.url)}" for url in searches)
 
 
 @text.register
@@ -201,8 +201,8 @@ def _list_engines(view: SplitView) -> Iterator[str]:
     for engine, searches in by_engine.items():
         sites = list(dict.fromkeys(url.site for url in searches if url.site))
         many = plural("{n} search URL", "{n} search URLs", len(searches))
-        yield f"  {engine}, {many}{_describe_sites(sites)}"
-        yield f"    {_place(searches[0])}: {searches[0].url}"
+        yield f"  {engine} · {many}{_describe_sites(sites)}"
+        yield f"    {name_text(_place(searches[0]), searches[0].url)}"
     note = translate(
         "{n} search URLs; --json prints each of them, --site NAME those of a site", n=len(view.lines)
     )
@@ -221,7 +221,7 @@ def _list_queries(
 ) -> Iterator[str]:
     first, *others = keyword_sets
     kind = translate(category) if category else translate("category unknown: general sites")
-    yield f"{product} -> {'&'.join(first)} ({kind})"
+    yield translate("{name} ({why})", name=f"{product} -> {'&'.join(first)}", why=kind)
     for number, keywords in enumerate(others, 2):
         yield f"  {translate('query {n}:', n=number)} {'&'.join(keywords)}"
 

@@ -23,7 +23,7 @@ from app.run.open_store import check_cluster, hold_folder, refuse_wrong_login, s
 from app.run.process import Until
 from app.run.setting_fields import Settings
 from app.run.version import DEFAULT_DATABASE
-from app.views.words import describe, language, translate, use_language
+from app.views.words import describe, translate
 from splitter.errors import ReviewloopError
 from tasks.domain.backoff import backoff_s
 from tasks.domain.errors import StoreFailed, StoreUnavailable
@@ -272,7 +272,7 @@ class Cluster:
         names = [program.name for program in started]
         self._attempts_before: int | None = None  # the number of the last one before this run
         self._counts_from_s = time.monotonic() + _START_S
-        with ThreadPoolExecutor(1, initializer=use_language, initargs=(language(),)) as pool:
+        with ThreadPoolExecutor(1) as pool:
             watching = pool.submit(self._is_settled, store, watch)
             watch_at = time.monotonic() + _WATCH_EVERY_S
             try:

@@ -40,9 +40,8 @@ def check_filters(request: Request) -> None:
         if name not in known and name not in _OF_EVERY_PAGE:
             if not known:
                 raise InputError("There is no filter {name!r} here: this page has none.", name=name[:40])
-            names = ", ".join(known)
             raise InputError(
-                "There is no filter {name!r} here; there are {names}.", name=name[:40], names=names
+                "There is no filter {name!r} here; there are {names}.", name=name[:40], names=tuple(known)
             )
 
 

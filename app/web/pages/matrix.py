@@ -26,7 +26,7 @@ from app.views.pairs import (
     get_pairs_view,
     list_candidates,
 )
-from app.views.words import translate
+from app.views.words import join_words, translate
 from app.web.base.context import Here, PageRequest, WebContext
 from app.web.base.query import Text
 from app.web.base.rendering import length, number, percent
@@ -120,7 +120,7 @@ def matrix(page: Here, measure: Measure = "completion", after: Text = "", q: Tex
 def words(of_site: Sequence[NodeVerdict]) -> list[tuple[bool | None, str]]:
     """Return (is good, text) for each verdict in the reader's language. Nodes with too few attempts share one text."""
     told = _tell_verdicts([one for one in of_site if one.phrase != TOO_FEW])
-    few = ", ".join(one.node for one in of_site if one.phrase == TOO_FEW)
+    few = join_words(one.node for one in of_site if one.phrase == TOO_FEW)
     if few:
         told.append((None, translate(TOO_FEW, node=few)))
     return told

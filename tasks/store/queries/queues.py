@@ -111,13 +111,14 @@ def get_newest_lease_time(tx: Transaction) -> datetime | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostQueue:
-    """Subtasks in WAIT that wait for one host.
+    """Subtasks that wait for one host.
 
     Attributes:
         host, cause: as of `HostWait`.
         until: when it may be asked next; not after now if it is being probed.
         subtasks: how many wait.
-        left: their hits to do, as far as known.
+        trying: how many are in CRAWL and only try whether it answers again.
+        left: the hits to do of both, as far as known.
     """
 
     host: str
@@ -125,6 +126,7 @@ class HostQueue:
     until: datetime
     subtasks: int
     left: int
+    trying: int = 0
 
     @property
     def unreachable(self) -> bool:
@@ -133,7 +135,7 @@ class HostQueue:
 
 
 class _Waiting(NamedTuple):
-    """Subtasks in WAIT of one site and kind, all with result pages to read or all without.
+    """Subtasks in WAIT or CRAWL of one site and kind, all with result pages to read or all without.
 
     Attributes:
         host, cause: as of `HostWait`, if they were released with a time that has not come; else empty.
@@ -142,6 +144,7 @@ class _Waiting(NamedTuple):
 
     site: str
     kind: str
+    state: State
     host: str
     cause: str
     until: datetime | None
@@ -151,7 +154,7 @@ class _Waiting(NamedTuple):
 
 
 def list_host_waits(tx: Transaction, hosts_of: snapshot.HostsOf, silent_after: timedelta) -> list[HostQueue]:
-    """Return the hosts that subtasks in WAIT wait for, the one with the most of them first.
+    """Return the hosts that subtasks wait for, the one with the most of them first.
 
     A subtask waits for a host if it was released with a time that has not come, or if a host that it needs rests for
     every live node of its kind.
@@ -174,8 +177,12 @@ def list_host_waits(tx: Transaction, hosts_of: snapshot.HostsOf, silent_after: t
     rows = []
     for (host, cause), groups in found.items():
         until, left = min(until for until, _ in groups), sum(group.left for _, group in groups)
-        subtasks = sum(group.subtasks for _, group in groups)
-        rows.append(HostQueue(host=host, cause=cause, until=until, subtasks=subtasks, left=left))
+        subtasks = sum(group.subtasks for _, group in groups if group.state == State.WAIT)
+        trying = sum(group.subtasks for _, group in groups) - subtasks
+        if subtasks:
+            rows.append(
+                HostQueue(host=host, cause=cause, until=until, subtasks=subtasks, left=left, trying=trying)
+            )
     return sorted(rows, key=lambda one: (-one.subtasks, one.host, one.cause))
 
 
@@ -192,11 +199,14 @@ def _find_rest(
 
 _IS_HELD = "not_before > :now AND wait_host IS NOT NULL"
 _HELD = f"""
-    SELECT site, kind, CASE WHEN {_IS_HELD} THEN wait_host ELSE '' END AS host,
+    SELECT site, kind, state, CASE WHEN {_IS_HELD} THEN wait_host ELSE '' END AS host,
         CASE WHEN {_IS_HELD} THEN wait_reason ELSE '' END AS cause,
         min(not_before) FILTER (WHERE {_IS_HELD}) AS until, reads_results, count(*) AS subtasks, sum("left") AS "left"
-    FROM (SELECT *, {snapshot.READS_RESULTS} AS reads_results FROM subtasks WHERE state = '{State.WAIT}') waiting
-    GROUP BY site, kind, 3, 4, reads_results
+    FROM (
+        SELECT *, {snapshot.READS_RESULTS} AS reads_results FROM subtasks
+        WHERE state IN ('{State.WAIT}', '{State.CRAWL}')
+    ) waiting
+    GROUP BY site, kind, state, 4, 5, reads_results
 """
 
 
