@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from app.cli.fitted_table import FittedTable
+from app.cli.help_texts import wrap_paragraphs
 from app.cli.output import WHOLE, cell, make_console, messages, print_json
 from app.cli.program import as_called
 from app.files.harmless import shown
@@ -104,6 +105,10 @@ def _print_fact(out: Console, fact: Fact) -> None:
     if not out.is_terminal or line.cell_len <= out.width or WHOLE.search(line.plain):
         out.print(line)
         return
+    if not what.spans:  # Chinese breaks between characters, which rich does not do
+        room = out.width - fact.width
+        lines = [line for one in what.plain.split("\n") for line in wrap_paragraphs(one, room) or [""]]
+        what = Text("\n".join(lines), style=what.style)
     out.print(_lay_out_fact(fact, what), soft_wrap=False)
 
 
@@ -117,6 +122,7 @@ def lay_out(part: Part) -> RenderableType:
 def _lay_out_fact(fact: Fact, what: Text) -> Table:
     both = Table.grid()
     both.add_column(width=fact.width)
+    both.add_column(overflow="fold")
     both.add_row(Text(fact.name, style=fact.style), what)
     return both
 

@@ -23,7 +23,7 @@ SEND_S = 60.0
 _POLL_S = 0.2
 _ANSWER_BYTES = 100_000
 _ANSWER_SHOWN = 200
-_WAYS = "mailto:PERSON@EXAMPLE.CN[,...], https://WEBHOOK or file:FOLDER"
+_WAYS = Message("mailto:PERSON@EXAMPLE.CN[,...], https://WEBHOOK or file:FOLDER")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

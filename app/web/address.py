@@ -60,7 +60,7 @@ def _cannot_listen(host: str, port: int, error: OSError) -> InputError:
             "port {port} needs rights that this user has not: choose one above 1023 with --port", port=port
         )
     return InputError(
-        "{host} is no address of this machine ({reason}): write --host 127.0.0.1",
+        "{host} is no address of this machine ({reason}): write 127.0.0.1",
         host=host,
         reason=system_reason(error),
     )

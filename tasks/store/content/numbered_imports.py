@@ -12,7 +12,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
-from splitter.errors import InputError
+from splitter.errors import InputError, Message, join_messages
 
 from tasks.store.sql.database import wait_lock
 from tasks.store.sql.transaction import Transaction
@@ -135,10 +135,15 @@ def find(tx: Transaction, number: int) -> NumberedImport:
     """Return an import. Raises InputError if there is none of that number, which lists some."""
     found = tx.record(NumberedImport, f"SELECT {_COLUMNS} FROM imports WHERE id = :id", id=number)
     if found is None:
-        some = [f"{one.id} ({one.file or one.kind})" for one in list_imports(tx, most=_NAMED)]
+        some = [
+            Message("{n} ({file})", n=one.id, file=one.file or Message(str(one.kind)))
+            for one in list_imports(tx, most=_NAMED)
+        ]
         if not some:
             raise InputError("there is no import {number}; there is none yet", number=number)
-        raise InputError("there is no import {number}; there is {some}", number=number, some=", ".join(some))
+        raise InputError(
+            "there is no import {number}; there is {some}", number=number, some=join_messages(some, ", ")
+        )
     return found
 
 
