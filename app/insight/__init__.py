@@ -1,1 +1,1 @@
-"""Themes over time: what buyers complain about, since when, and what rises. It does not depend on the crawl."""
+"""Judge themes of complaints over time: what buyers complain about, since when, and what rises. Needs no crawl."""

@@ -15,7 +15,7 @@ from tasks.store.sql.transaction import Transaction
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A person's choice of a period, and of one site or theme; empty for all."""
+    """A person's choice of a period, and of one site or theme. An empty site or theme stands for all."""
 
     period: Period
     site: str = ""
@@ -24,10 +24,10 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class AllCounts:
-    """Weekly counts of products over a long period.
+    """Counts of reviews and of complaints by theme, for each product, site and week.
 
     Attributes:
-        seen: delays between writing and seeing the newest reviews (`app.insight.delays`).
+        seen: delays between the writing of the newest reviews and the crawl that found them (`app.insight.delays`).
     """
 
     reviews: Sequence[ReviewWeek]
@@ -37,11 +37,11 @@ class AllCounts:
 
 @dataclass(frozen=True, slots=True)
 class ChosenCounts:
-    """Weekly counts of products.
+    """Counts by product, site and week, limited to a person's choice.
 
     Attributes:
-        every: counts of all days.
-        reviews, themes: counts in the period, at the chosen site and about the chosen theme.
+        every: counts of all days, sites and themes.
+        reviews, themes: counts in the chosen period, at the chosen site and about the chosen theme.
     """
 
     choice: Selection
@@ -51,7 +51,7 @@ class ChosenCounts:
 
 
 def load_all(tx: Transaction, product_ids: Sequence[int], period: Period, today: date) -> AllCounts:
-    """Load the counts of products in a long period."""
+    """Load the counts of products in a period, at all sites and about all themes."""
     return AllCounts(
         reviews=theme_queries.count_review_weeks(tx, product_ids, period),
         themes=theme_queries.count_theme_weeks(tx, product_ids, period),
@@ -62,7 +62,7 @@ def load_all(tx: Transaction, product_ids: Sequence[int], period: Period, today:
 
 
 def load_counts(tx: Transaction, product_ids: Sequence[int], choice: Selection, today: date) -> ChosenCounts:
-    """Load the counts of products."""
+    """Load the counts of products: all of them, and those of the choice."""
     every = load_all(tx, product_ids, Period(), today)
     reviews, themes = every.reviews, every.themes
     if not choice.period.is_open:
@@ -72,10 +72,13 @@ def load_counts(tx: Transaction, product_ids: Sequence[int], choice: Selection, 
 
 
 def choose_reviews(weeks: Sequence[ReviewWeek], choice: Selection) -> Sequence[ReviewWeek]:
-    """Return the counts at the chosen site."""
+    """Return the counts at the chosen site, or all if no site is chosen."""
     return [one for one in weeks if one.site == choice.site] if choice.site else weeks
 
 
 def choose_themes(weeks: Sequence[ThemeWeek], choice: Selection) -> Sequence[ThemeWeek]:
-    """Return the counts about the chosen theme at the chosen site."""
+    """Return the counts about the chosen theme at the chosen site.
+
+    Without a chosen theme or site, those of all themes or sites are returned.
+    """
     return [one for one in weeks if choice.site in ("", one.site) and choice.theme in ("", one.theme)]

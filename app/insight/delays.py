@@ -1,8 +1,8 @@
-"""Estimate how late reviews are seen after they were written, and which of the newest days are incomplete for it.
+"""Estimate how many days pass before a written review is found, and which of the newest days are therefore incomplete.
 
-The delay is estimated from reviews that were written after the product's first page at their site. Earlier ones were
-found together, by the first crawl or an import. Late reviews of the newest days are not seen yet, so the delays
-are truncated at the age of the day.
+The delay is estimated from reviews that were written after the product's first page at their site was stored. Older
+reviews were all found together, by the first crawl or an import. Late reviews of the newest days have not been found
+yet, so delays longer than the age of the day are missing from the data (truncated).
 
 Source: Kalbfleisch and Lawless, Inference based on retrospective ascertainment, JASA 84 (1989): the product-limit
 estimator of delays that are truncated from the right.
@@ -28,11 +28,11 @@ LEAST_DAYS = 28
 
 
 def estimate_incomplete_days(seen: Iterable[SeenReviews], today: int) -> int | None:
-    """Return how many of the newest days, today included, are incomplete; `None` if there are too few reviews.
+    """Return how many of the newest days, including today, are incomplete; `None` if there are too few reviews.
 
     Args:
-        seen: numbers of reviews by day of writing and delay.
-        today: number of today.
+        seen: counts of reviews by day of writing and by delay in days.
+        today: number of the current day.
     """
     rows = np.array([(today - one.day, max(one.delay, 0), one.n) for one in seen], int).reshape(-1, 3)
     oldest = rows[:, 0].max(initial=0)

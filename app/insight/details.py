@@ -16,7 +16,7 @@ _MOST_NAMES = 12
 
 
 def list_details(view: ComplaintsView) -> Iterator[Finding]:
-    """Yield findings about the most frequent, serious and new themes, the share of complaints, and their days."""
+    """Yield findings: the most frequent, serious and new themes, the share of complaints, and their days."""
     themes = sorted((row for row in view.themes.themes if row.complaints), key=lambda row: -row.complaints)
     serious = [row for row in themes if row.theme in SERIOUS]
     if serious:
@@ -83,7 +83,7 @@ def _describe_share(share: float, before: float | None) -> Finding:
 
 
 def describe_theme(row: ThemeRow) -> Finding:
-    """Return the sentence with the number of complaints about a theme and the first day."""
+    """Return the sentence with the number of complaints about a theme and the day of the first one."""
     values = {"theme": row.theme, "complaints": row.complaints, "state": str(row.state)}
     counted = plural("{n} complaint in this period", "{n} complaints in this period", row.complaints)
     if row.first_day is None or row.last_day is None:
@@ -177,7 +177,7 @@ def list_limits(view: ComplaintsView) -> Iterator[Finding]:
 
 
 def join_names(names: Sequence[str]) -> str:
-    """Return at most `_MOST_NAMES` names as one text, with the number of further ones."""
+    """Return the first `_MOST_NAMES` names joined as one text. If there are more, the text ends with their number."""
     text = join_words(names[:_MOST_NAMES])
     left = len(names) - _MOST_NAMES
     return translate("{names} and {n} more", names=text, n=left) if left > 0 else text

@@ -1,4 +1,4 @@
-"""Findings about a product as sentences: the number of complaints, its change, and themes that rise."""
+"""Describe a product in sentences (findings): the number of complaints, its change, and the themes that rise."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tasks.domain.themes import ALL_THEMES
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A sentence with the figures in it, so that a program can check them.
+    """A sentence about a product, with its figures as separate values for programs.
 
     Attributes:
         kind: kind of finding.
@@ -50,7 +50,7 @@ def list_findings(view: ComplaintsView) -> list[Finding]:
 
 
 def describe_rise(theme: str, rise: Rise) -> Finding:
-    """Return the sentence about a theme that rises, or about all complaints together."""
+    """Return the sentence about a rising theme. `ALL_THEMES` stands for all complaints together."""
     values = {
         "since": rise.since.isoformat(),
         "weeks": rise.weeks,
@@ -93,7 +93,7 @@ def _describe_end(rise: Rise) -> str:
 
 
 def _describe_calm(theme: str) -> str:
-    """Return the sentence that no theme rises, or that the chosen theme does not rise."""
+    """Return the sentence that no theme rises. If `theme` is given, it states that this theme does not rise."""
     if theme:
         return translate("“{theme}” does not rise.", theme=name_theme(theme))
     return translate("No theme rises.")

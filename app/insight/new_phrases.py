@@ -46,12 +46,12 @@ Marks = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class PhraseProduct:
-    """A product whose complaints are read for new phrases.
+    """A product with complaints to search for new phrases.
 
     Attributes:
-        words: words of its names in normal form; they are not reported as phrases.
-        read: returns the normal form of texts, each followed by a blank, and True for each character in a clause
-            without a theme.
+        words: words of the product's names in normal form. They are not reported as phrases.
+        read: takes texts and returns the characters of their normal form, with a blank after each text, and for each
+            character True if it is in a clause without a theme.
     """
 
     id: int
@@ -63,7 +63,8 @@ class PhraseProduct:
 def find_new_phrases(tx: Transaction, products: Sequence[PhraseProduct], period: Period) -> NewPhrasesView:
     """Return new phrases in the complaints about products in a period.
 
-    The complaints are compared with those of the three years before, at sites with complaints in both.
+    The complaints are compared with complaints of the three years before the period, at sites that have complaints in
+    both.
 
     Raises:
         InputError: the period has no first day.
@@ -104,7 +105,7 @@ def find_new_phrases(tx: Transaction, products: Sequence[PhraseProduct], period:
 
 
 def list_most_complained(tx: Transaction, period: Period) -> list[str]:
-    """Return the names of at most `MOST_PRODUCTS` products, those with most complaints in a period."""
+    """Return the names of the products with the most complaints in a period, at most `MOST_PRODUCTS`."""
     counts = count_complaints(tx, period)
     numbers = sorted(
         (number for number in counts if counts[number] >= LEAST_PEOPLE), key=lambda one: -counts[one]
@@ -114,7 +115,7 @@ def list_most_complained(tx: Transaction, period: Period) -> list[str]:
 
 
 def _drop_copies(complaints: Sequence[Complaint]) -> list[Complaint]:
-    """Return complaints without repeated texts, equal or nearly equal ones."""
+    """Return the complaints without those whose text is equal or nearly equal to an earlier one."""
     first: dict[int, Complaint] = {}
     for one in complaints:
         first.setdefault(one.original, one)
@@ -122,16 +123,19 @@ def _drop_copies(complaints: Sequence[Complaint]) -> list[Complaint]:
 
 
 def _person(complaint: Complaint) -> tuple[str, str | int]:
-    """Return a key for the author of a complaint. Each complaint whose author's name identifies no one gets its own."""
+    """Return a key for the author of a complaint.
+
+    Each complaint whose author's name identifies no person gets a key of its own.
+    """
     return complaint.site, identity(complaint.site, complaint.author) or complaint.review
 
 
 @dataclass(frozen=True, slots=True)
 class _Texts:
-    """Complaints, and their clauses without a theme (open clauses) as a corpus.
+    """Complaints, with their clauses without a theme (open clauses) as a corpus.
 
     Attributes:
-        complaints: sorted by person.
+        complaints: complaints, sorted by person.
         starts: place in the corpus at which each complaint begins.
         plain: characters of the corpus in normal form.
     """
@@ -143,7 +147,7 @@ class _Texts:
 
     @staticmethod
     def read(complaints: Sequence[Complaint], product: PhraseProduct, first_day: int) -> _Texts | None:
-        """Read complaints; `None` if there are none.
+        """Make the corpus of complaints; `None` if there are no complaints.
 
         Args:
             first_day: number of the period's first day.
@@ -179,7 +183,7 @@ class _Texts:
         return merge_phrases(self.corpus, found)
 
     def _is_phrase(self, found: FoundPhrase) -> bool:
-        """Return True if a phrase consists of whole words without a brand and occurs on at least two pages."""
+        """Return True if a phrase is on at least two pages, consists of whole words, and contains no brand."""
         pages = {self.find_complaint(place).page_id for place in found.places.tolist()}
         if len(pages) < LEAST_PAGES:
             return False
@@ -190,7 +194,7 @@ class _Texts:
         return not any(map(is_brand, Counter(whole).most_common(1)[0][0]))
 
     def _cut(self, place: int, length: int) -> tuple[str, ...] | None:
-        """Return the words from a place on, `length` characters; `None` if a word is cut."""
+        """Return the words in the `length` characters from a place on; `None` if a word is only partly inside."""
         begin, end = self._clause(place)
         at = begin
         found = []
@@ -206,7 +210,7 @@ class _Texts:
         return tuple(found)
 
     def _clause(self, place: int) -> tuple[int, int]:
-        """Return the beginning and the end of the open part of the clause around a place."""
+        """Return the first place of the open clause that contains a place, and the place after its end."""
         codes = self.corpus.codes
         begin = end = place
         while begin and codes[begin - 1]:
@@ -216,11 +220,11 @@ class _Texts:
         return begin, end
 
     def find_complaint(self, place: int) -> Complaint:
-        """Return the complaint at a place of the corpus."""
+        """Return the complaint that contains a place of the corpus."""
         return self.complaints[int(np.searchsorted(self.starts, place, side="right")) - 1]
 
     def write(self, found: FoundPhrase) -> str:
-        """Return a phrase as most people wrote it."""
+        """Return a phrase in the spelling that most people used."""
         written = Counter(self._original(place, place + found.length) for place in found.places.tolist())
         return written.most_common(1)[0][0]
 
@@ -230,7 +234,7 @@ class _Texts:
         return self.complaints[number].text[begin - start : end - start]
 
     def quotes(self, found: FoundPhrase) -> Iterator[QuoteRow]:
-        """Yield clauses with a phrase from the newest complaints."""
+        """Yield clauses that contain a phrase, from the newest complaints."""
         places = sorted(found.places.tolist(), key=lambda place: -self.find_complaint(place).day)
         for place in places[:QUOTES]:
             one = self.find_complaint(place)
@@ -240,14 +244,14 @@ class _Texts:
 
 
 def _mark_letters(codes: Codes) -> Marks:
-    """Return True for each letter. Digits are part of no phrase, since all numbers are compared as equal."""
+    """Return True for each letter. Digits are in no phrase, because all numbers have the same normal form."""
     kinds, places = np.unique(codes, return_inverse=True)
     marks: Marks = np.array([chr(code).isalpha() for code in kinds.tolist()], np.bool_)[places]
     return marks
 
 
 def _close(is_open: Marks, plain: str, word: str) -> None:
-    """Mark the places of a word, so that no phrase contains it."""
+    """Mark all places of a word as closed in `is_open`, so that no phrase contains the word."""
     place = plain.find(word)
     while word and place >= 0:
         is_open[place : place + len(word)] = False

@@ -1,4 +1,4 @@
-"""The period of a page or a command: the last days up to today, or the days from one to another."""
+"""Read the period of a page or a command: the last days up to today, or the days from one date to another."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _MOST_DAYS = 36_500
 
 @dataclass(frozen=True, slots=True)
 class PeriodChoice:
-    """A period as a person gives it.
+    """A period as a person enters it.
 
     Attributes:
         days: number of days up to today, or `ALL`; empty if `first` or `last` is given.
-        first, last: first and last day; `None` leaves an end open.
+        first, last: first and last day; `None` leaves that end open.
         is_given: False for the default period of a page or command.
     """
 
@@ -47,11 +47,11 @@ class PeriodChoice:
 
     @property
     def carried(self) -> str:
-        """The query string for links to other pages; empty for the default period, which differs between pages."""
+        """The query string for links to other pages; empty for a default period, as each page has its own default."""
         return self.query if self.is_given else ""
 
     def find(self, today: date) -> Period:
-        """Return the first and last day, given today."""
+        """Return the first and last day of the period if `today` is the current day."""
         from tasks.store.queries.themes import Period  # loads the database, which options don't need
 
         if not self.days:
@@ -60,10 +60,10 @@ class PeriodChoice:
 
 
 def read_period(days: str | None, first: date | None, last: date | None, usual: str = USUAL) -> PeriodChoice:
-    """Return the given period, or the default one.
+    """Return the period that a person entered, or the default period of `usual` days if nothing was entered.
 
     Raises:
-        InputError: `days` is not a number of days, days are given in both ways, or they are in the wrong order.
+        InputError: `days` is not a number of days, both `days` and a date are given, or `first` is after `last`.
     """
     if first is not None or last is not None:
         if days:
@@ -83,9 +83,9 @@ def read_period(days: str | None, first: date | None, last: date | None, usual: 
 
 
 def find_period_before(period: Period) -> Period | None:
-    """Return the period of equal length just before this one.
+    """Return the period of equal length that ends the day before a period begins.
 
-    `None` if this one has an open end, or if the calendar has no such days.
+    `None` if the period has an open end, or if the calendar has no such days.
     """
     if period.since is None or period.until is None:
         return None
@@ -96,7 +96,7 @@ def find_period_before(period: Period) -> Period | None:
 
 
 def last_whole_week(today: date) -> int:
-    """Return the number of the last week that ended before a day."""
+    """Return the number of the last week that ended before `today`."""
     from tasks.store.queries.themes import week_of
 
     return week_of(today) - 1

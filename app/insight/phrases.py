@@ -1,8 +1,8 @@
 """Find phrases that are significantly more frequent in new complaints than in earlier ones.
 
 Complaints are compared site by site, so that crawling a site more often makes no phrase frequent. Given the number of
-people who used a phrase at a site, the number of them in the period is hypergeometric. The sum over the sites is
-tested. A person counts once per phrase.
+people who used a phrase at a site, the number of those who used it in the period is hypergeometric. The test adds
+these numbers over the sites. A person counts once per phrase.
 
 Sources: Cochran, Biometrics 10 (1954), and Mantel and Haenszel, JNCI 22 (1959), for the test, which is exact here;
 Gilbert, Applied Statistics 54 (2005), for leaving out phrases that are too rare to be significant; Benjamini and
@@ -42,10 +42,10 @@ class PhraseCorpus:
     """Texts of people as one array of characters.
 
     Attributes:
-        codes: character codes in normal form; 0 ends a phrase.
-        people: for each character the number of the person who wrote it, ascending.
-        is_new: for each person, True in the period and False before.
-        sites: for each person the number of the site.
+        codes: character codes in normal form; a code 0 separates clauses, so no phrase contains it.
+        people: number of the person who wrote each character, ascending.
+        is_new: for each person, True if the person wrote in the period, False if before it.
+        sites: number of each person's site.
     """
 
     codes: NDArray[np.uint32]
@@ -56,12 +56,12 @@ class PhraseCorpus:
 
 @dataclass(frozen=True, slots=True)
 class FoundPhrase:
-    """A phrase that is significantly more frequent.
+    """A phrase that is significantly more frequent in the period than before.
 
     Attributes:
-        places: its beginnings in the codes, one for each person of the period.
+        places: places in the codes at which the phrase begins, one for each person who used it in the period.
         length: number of characters.
-        people, before: number of people who used it in the period, and before.
+        people, before: number of people who used the phrase in the period, and before it.
         expected: number of people who would use it in the period if it were as frequent at each site as before.
     """
 
@@ -78,11 +78,11 @@ class _Table:
     """Numbers of people who used each phrase.
 
     Attributes:
-        starts: one beginning of each phrase in the codes.
+        starts: one place in the codes at which each phrase begins.
         lengths: number of characters of each phrase.
-        new, before: number of people in the period, and before; shape (phrases, sites).
-        rows: for each use the number of its phrase.
-        places: beginning of each use in the codes, ascending within a phrase; one use per person.
+        new, before: number of people who used each phrase in the period, and before it; shape (phrases, sites).
+        rows: number of the phrase of each use.
+        places: place in the codes at which each use begins, ascending within a phrase; one use per person.
     """
 
     lengths: Numbers
@@ -179,14 +179,14 @@ def _count_length(
 
 
 def _run_lengths(is_part: NDArray[np.bool_]) -> Numbers:
-    """Return for each character how long the run of True is that begins at it."""
+    """Return for each character the number of consecutive True values from that character on."""
     ends = np.flatnonzero(~np.append(is_part, False))
     places = np.arange(is_part.size)
     return ends[np.searchsorted(ends, places)] - places
 
 
 def _least_uses(uses: Counts, share: float) -> int:
-    """Return the least number of uses of a phrase that can be significant, if all of them are in the period."""
+    """Return how often a phrase must be used to be significant if all of its uses are in the period."""
     for least in range(LEAST_PEOPLE, 60):
         if share**least * (uses >= least).sum() <= FALSE_DISCOVERIES:
             return least
@@ -194,7 +194,7 @@ def _least_uses(uses: Counts, share: float) -> int:
 
 
 def _p_value(new: Counts, before: Counts, totals: Counts, earlier: Counts) -> float:
-    """Return the probability of at least this many new uses, given the uses at each site."""
+    """Return the probability of at least the observed number of new uses, given the uses at each site."""
     chances = np.ones(1)
     for one, other, size, rest in zip(new, before, totals, earlier, strict=True):
         uses = one + other
@@ -204,11 +204,11 @@ def _p_value(new: Counts, before: Counts, totals: Counts, earlier: Counts) -> fl
 
 
 def _hypergeometric(uses: int, size: int, rest: int) -> Counts:
-    """Return the hypergeometric probabilities of 0 to `uses` people of the period among those who used a phrase.
+    """Return the probabilities that 0, 1, ... `uses` of the people who used a phrase wrote in the period.
 
     Args:
-        uses: number of people who used it.
-        size, rest: number of people in the period, and before.
+        uses: number of people who used the phrase.
+        size, rest: number of all people in the period, and before it.
     """
     n = np.arange(uses + 1)
     with np.errstate(invalid="ignore"):
@@ -225,7 +225,10 @@ def _log_choose(total: int, n: NDArray[np.int_]) -> Counts:
 
 
 def merge_phrases(corpus: PhraseCorpus, found: Sequence[FoundPhrase]) -> list[FoundPhrase]:
-    """Return one phrase for each group of phrases that the same people used: the longest that most of them used."""
+    """Merge phrases that mostly the same people used, and return one phrase for each group.
+
+    It is the longest phrase that at least 70 % of the people of the group's most frequent phrase used.
+    """
     groups: list[tuple[set[int], list[FoundPhrase]]] = []
     for one in found:
         people = set(corpus.people[one.places].tolist())

@@ -38,12 +38,12 @@ LEAST_WEEKS = 26
 
 
 class WeekRow(NamedTuple):
-    """Complaints in one week.
+    """Number of complaints in one week.
 
     Attributes:
         monday: first day of the week.
-        expected: expected number, from the weeks before and the week's other reviews; `None` if the product was not
-            watched long enough.
+        expected: number expected from earlier weeks and from the other reviews of the week; `None` if the product was
+            not watched long enough.
     """
 
     monday: date
@@ -56,23 +56,23 @@ class ComplaintsView:
     """Complaints about a product in a period, at all sites or one site, about all themes or one theme.
 
     Attributes:
-        site, theme: chosen site and theme; empty for all.
+        site, theme: chosen site and theme; an empty text stands for all.
         all_sites, all_themes: sites with a review and themes with a complaint, for a person to choose.
         today: the day on which the data was read.
         reviews: number of reviews in the period at the chosen sites.
         matching: number of these reviews about the chosen theme; equal to `reviews` without a theme.
-        undated: number of reviews without a day, which count only in an open period.
+        undated: number of reviews without a date, which count only in a period with an open end.
         left_out: number of reviews in the period that don't count: hidden, not about the product, or with an excluded
             word.
         complaints: number of complaints in the period.
-        compared, compared_before: complaints in the period and the one before, at sites with reviews in both; `None`
-            for an open period.
+        compared, compared_before: complaints in this period and the one before, at sites with reviews in both; `None`
+            for a period with an open end.
         sites: sites with reviews in the period.
         compared_sites: sites with reviews in both periods.
         sites_left_out: sites with reviews in only one of the two periods.
         share, share_before: complaints / buyers' reviews at sites that publish praise; `None` without such reviews.
         first_day, last_day: days of the first and the last complaint, in any period.
-        incomplete_days: number of newest days, including today, with reviews that were not seen yet
+        incomplete_days: number of newest days, including today, for which late reviews are still expected
             (`app.insight.delays`); `None` if it can't be estimated.
         weeks: whole weeks of the period, at least `LEAST_WEEKS`.
         by_site, by_month: complaints by theme and site, and by theme and month.
@@ -107,7 +107,10 @@ class ComplaintsView:
 
     @property
     def change(self) -> float | None:
-        """Return the change since the period before: 0.41 is 41 % more. `None` if there is nothing to compare."""
+        """Return the change since the period before: 0.41 is 41 % more.
+
+        `None` if the period has an open end or there were no complaints before.
+        """
         if self.compared is None or not self.compared_before:
             return None
         return self.compared / self.compared_before - 1
@@ -126,7 +129,7 @@ class ComplaintsView:
 
     @property
     def has_incomplete_week(self) -> bool:
-        """Return True if the last week of `weeks` has one of these days."""
+        """Return True if the last week of `weeks` contains an incomplete day."""
         begin = self.incomplete_from
         return begin is not None and begin < self.weeks[-1].monday + timedelta(weeks=1)
 
@@ -137,7 +140,7 @@ class ComplaintsView:
 
     @property
     def serious(self) -> Sequence[ThemeRow]:
-        """Return the serious themes."""
+        """Return the serious themes (`SERIOUS`)."""
         return [row for row in self.shown_themes if row.theme in SERIOUS]
 
     @property
@@ -208,7 +211,7 @@ def read_product(
 
 
 class _Complaints(NamedTuple):
-    """Complaints at a site in a week, with the numbers of their first and last day."""
+    """Number of complaints at a site in a week, with the numbers of the days of the first and the last one."""
 
     site: str
     week: int
@@ -218,7 +221,7 @@ class _Complaints(NamedTuple):
 
 
 def _load_before(tx: Transaction, number: int, counts: ChosenCounts) -> ChosenCounts | None:
-    """Return the counts of the period of equal length just before; `None` if the chosen one has an open end."""
+    """Return the counts of the period of equal length just before the chosen one; `None` if that has an open end."""
     choice = counts.choice
     before = find_period_before(choice.period)
     if before is None:
@@ -229,14 +232,14 @@ def _load_before(tx: Transaction, number: int, counts: ChosenCounts) -> ChosenCo
 
 
 def _take_all_days(counts: ChosenCounts) -> ChosenCounts:
-    """Return the counts of all days instead of those of the period."""
+    """Return the choice with the counts of all days, not only of the period."""
     choice = counts.choice
     reviews, themes = choose_reviews(counts.every.reviews, choice), choose_themes(counts.every.themes, choice)
     return ChosenCounts(choice, counts.every, reviews, themes)
 
 
 def _list_complaints(counts: ChosenCounts) -> list[_Complaints]:
-    """Return the complaints about the chosen theme, or all."""
+    """Return the complaints by site and week: about the chosen theme, or all if no theme is chosen."""
     if counts.choice.theme:
         return [_Complaints(one.site, one.week, one.n, one.first, one.last) for one in counts.themes]
     return [
@@ -257,7 +260,7 @@ def _share(
 
 
 def _list_weeks(complaints: Sequence[_Complaints], counts: ChosenCounts, last_week: int) -> list[WeekRow]:
-    """Return the whole weeks of the period, at least `LEAST_WEEKS`, with the expected complaints."""
+    """Return the whole weeks of the period, at least `LEAST_WEEKS`, each with its actual and expected complaints."""
     period = counts.choice.period
     found: Counter[int] = Counter()
     for one in complaints:
@@ -277,7 +280,10 @@ def _list_weeks(complaints: Sequence[_Complaints], counts: ChosenCounts, last_we
 def _expect(
     complaints: Mapping[int, int], sites: set[str], reviews: Iterable[ReviewWeek], last_week: int
 ) -> dict[int, float]:
-    """Return the expected complaints by week, as for rises: from history and other reviews at the sites."""
+    """Return the expected number of complaints in each watched week, by week number.
+
+    Computed as in the search for rises: from the complaints of earlier weeks and the other reviews at the same sites.
+    """
     series = make_empty_series(1)
     first = last_week - WEEKS + 1
     for week, n in complaints.items():
@@ -294,7 +300,7 @@ def _expect(
 
 
 def _count_sites(weeks: Iterable[ThemeWeek]) -> dict[tuple[str, str], int]:
-    """Return complaints by theme and site."""
+    """Return the number of complaints by (theme, site)."""
     found: dict[tuple[str, str], int] = defaultdict(int)
     for one in weeks:
         found[one.theme, one.site] += one.n

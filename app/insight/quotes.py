@@ -17,10 +17,11 @@ _FIRST_CLAUSE = re.compile(f"[{_ENDS}]*([^{_ENDS}]*)")
 
 
 def widen_quote(before: str, clause: str, after: str) -> str:
-    """Return a clause. Extend a short one by the text before it in its sentence, else by the next clause.
+    """Return a clause, extended if it is short: by the text before it in its sentence, else by the next clause.
 
     Args:
-        before, after: at most `AROUND` characters of the text on either side. A clause that is cut there is not used.
+        before, after: at most `AROUND` characters of the text on either side. A clause that is cut off at this limit is
+            not used.
     """
     if len(clause.strip(_ENDS)) >= _LONG_ENOUGH:
         return clause.strip(_ENDS)
@@ -36,7 +37,7 @@ def widen_quote(before: str, clause: str, after: str) -> str:
 
 
 def list_different(quotes: Iterable[QuoteRow]) -> Iterator[QuoteRow]:
-    """Yield quotes, except those nearly equal to an earlier one."""
+    """Yield the quotes that are not nearly equal to an earlier one."""
     seen: list[tuple[str, frozenset[int]]] = []
     for quote in quotes:
         text = plain(quote.text)

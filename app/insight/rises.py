@@ -1,8 +1,8 @@
 """Find series of weekly counts that rise, by a Shiryaev-Roberts sum corrected for the number of series.
 
 A series has the weekly counts of complaints about one theme of a product. Its exposure is the number of other reviews
-of the product in the week: if a crawl finds twice as many pages, both double, and the series does not rise.
-The arrays have a row for each series and a column for each week.
+of the product in the week. If a crawl finds twice as many pages, complaints and exposure both double, and the series
+does not rise. The arrays have a row for each series and a column for each week.
 
 Sources: Pollak, Optimal detection of a change in distribution, Annals of Statistics 13 (1985), for the sum;
 Benjamini and Hochberg, Journal of the Royal Statistical Society B 57 (1995), for the correction.
@@ -41,12 +41,12 @@ LEAST_SERIES = 300
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """Expected complaints of each series in each week, from the weeks before.
+    """Number of complaints expected of each series in each week, estimated from earlier weeks (the baseline).
 
     Attributes:
-        mean: expected complaints for the exposure of the week.
+        mean: expected number for the exposure of the week.
         dispersion: variance / mean, at least `LEAST_DISPERSION`.
-        weekly: mean complaints per week, regardless of exposure.
+        weekly: mean number of complaints per week, regardless of exposure.
         weeks: number of weeks in the baseline.
     """
 
@@ -57,7 +57,7 @@ class Expectation:
 
 
 def _window_sums(values: Counts) -> Counts:
-    """Return for each week the sum over the weeks in its baseline."""
+    """Return for each week the sum of `values` over the weeks of its baseline."""
     total = np.cumsum(values, axis=1)
     total = np.concatenate([np.zeros((len(values), 1)), total], axis=1)
     week = np.arange(values.shape[1])
@@ -67,9 +67,10 @@ def _window_sums(values: Counts) -> Counts:
 
 
 def measure_baseline(counts: Counts, others: Counts, is_watched: NDArray[np.bool_]) -> Expectation:
-    """Return the expected complaints of each week.
+    """Return the number of complaints expected in each week.
 
     Args:
+        counts: number of complaints in each week.
         others: number of the product's other reviews in the week at the same sites.
         is_watched: False for weeks before the product's first review.
     """
@@ -90,7 +91,10 @@ def measure_baseline(counts: Counts, others: Counts, is_watched: NDArray[np.bool
 
 
 def log_likelihood_ratio(counts: Counts, baseline: Expectation, factor: float) -> Counts:
-    """Return log(likelihood after a rise by `factor` / likelihood without), negative binomial, for each count."""
+    """Return for each count log(its likelihood after a rise by `factor` / its likelihood without a rise).
+
+    The counts are negative binomial.
+    """
     size = baseline.mean / (baseline.dispersion - 1)
     shrunk = np.log((size + baseline.mean) / (size + factor * baseline.mean))
     ratio: Counts = counts * np.log(factor) + (counts + size) * shrunk
@@ -98,9 +102,10 @@ def log_likelihood_ratio(counts: Counts, baseline: Expectation, factor: float) -
 
 
 def measure_nu(baseline: Expectation) -> Counts:
-    """Return nu of each week.
+    """Return for each week the factor nu that turns a sum into a p value (`p_values`).
 
-    For large s, the sum exceeds e^s with probability e^-s / I, with the information I of a week about a rise (Goldie,
+    For large s, the sum exceeds e^s with probability e^-s / I, where I is the information of a week about a rise
+    (Goldie,
     Annals of Applied Probability 1 (1991)). `MOST_NU` limits 1 / I for rare themes.
     """
     nu: Counts = np.minimum(baseline.dispersion / (_INFORMATION * baseline.mean), MOST_NU)
@@ -108,7 +113,11 @@ def measure_nu(baseline: Expectation) -> Counts:
 
 
 def p_values(evidence: Counts, nu: Counts) -> Counts:
-    """Return the p values nu e^-s for logarithms s of the sum."""
+    """Return the p values nu e^-s.
+
+    Args:
+        evidence: logarithms s of the Shiryaev-Roberts sums.
+    """
     p: Counts = np.minimum(nu * np.exp(-np.maximum(evidence, 0.0)), 1.0)
     return p
 
@@ -118,7 +127,7 @@ _INFORMATION = 2 * np.log(2) - 1
 
 
 def cutoff(p: Counts, series: int) -> float:
-    """Return the largest p value of a week's rising series (Benjamini and Hochberg); 0 if no series rises.
+    """Return the largest p value that counts as a rise in a week (Benjamini and Hochberg); 0 if no series rises.
 
     Args:
         p: p values of the week; those above `FALSE_DISCOVERIES` may be left out.

@@ -1,4 +1,7 @@
-"""Rows and views of themes; their fields are the JSON. This module is loaded by every command, so without numpy."""
+"""Rows and views of themes. Their fields are the JSON output.
+
+Every command loads this module, so it imports no numpy.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +21,9 @@ class ThemeState(StrEnum):
     RISING: the week's complaints are significantly more than expected, and at least `LEAST_RISE` in 4 weeks. It ends
         after 4 consecutive weeks with at most 1.25 times the usual complaints + 1.
     NEW: first seen less than `NEWEST_WEEKS` ago, with at least 3 complaints from 2 pages.
-    BACK: it was quiet, and at least 2 complaints came in 4 weeks; for `BACK_WEEKS`.
+    BACK: at least 2 complaints in 4 weeks after the theme was quiet. The state lasts `BACK_WEEKS`.
     QUIET: no complaint for at least `QUIET_WEEKS`, and for a time that its usual rate makes only 1 % probable.
-    ONGOING: any other.
+    ONGOING: none of the other states.
     """
 
     WATCHING = "watching"
@@ -45,15 +48,15 @@ MEANINGS: Mapping[ThemeState, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rise:
-    """A rise of complaints about a product: about one theme, or of all complaints together.
+    """A rise of the complaints about a product: of those about one theme, or of all together.
 
     Attributes:
         since: Monday of the week in which the rise began.
-        weeks: number of weeks since then.
+        weeks: number of weeks since `since`.
         count, baseline: complaints in the last 4 complete weeks, and the expected number.
         newest: complaints in the last complete week.
         p_value: the smallest p value of the weeks of the rise; p values grow again when a rise ends.
-        surest: Monday of the week with this p value.
+        surest: Monday of the week with the smallest p value.
         usual_weeks: number of consecutive newest weeks with usual complaints in the 4 weeks up to each. The rise ends
             after 4 such weeks.
     """
@@ -70,7 +73,7 @@ class Rise:
 
 @dataclass(frozen=True, slots=True)
 class QuoteRow:
-    """A clause with a complaint, and its origin; `day` is `None` if the date could not be read."""
+    """A clause with a complaint, and the review it is from. `day` is `None` if the review's date could not be read."""
 
     text: str
     day: date | None
@@ -120,8 +123,8 @@ class ThemesView:
 
     Attributes:
         undated: number of reviews of these products whose date could not be read; they count in an open period.
-        incomplete_days: for each product the number of newest days, including today, with reviews that were not seen
-            yet; `None` if it can't be estimated. States don't use these days.
+        incomplete_days: for each product the number of newest days, including today, for which late reviews are
+            still expected; `None` if it can't be estimated. States don't use these days.
         unread: number of reviews in the period that were not searched for themes (`tasks.reading.judge.reviews`).
         sites_without_share: sites of these complaints that publish no praise; shares and `rises_of_all` leave them out.
         rises_of_all: rises of all complaints about a product together.
@@ -166,7 +169,7 @@ class NewPhrasesView:
 
     Attributes:
         complaints, complaints_before: number of complaints in the period, and in the three years before.
-        read, read_before: number of these complaints that were read; of many, only a sample is read.
+        read, read_before: number of these complaints that were read: all, or a sample if there are many.
         sites_left_out: sites that are not compared, because they have complaints only in the period or only before.
     """
 
@@ -197,7 +200,7 @@ class RiseRow(Rise):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RisesView:
-    """The themes that rise at the end of the last whole week, the surest first, ending rises last.
+    """The themes that rise at the end of the last whole week. The surest come first, those whose rise is ending last.
 
     Attributes:
         until: last day of that week.

@@ -18,7 +18,7 @@ LEAST_PRAISE = 0.2
 
 
 def make_praise_rule(groups: Groups) -> PraiseRule:
-    """Return the rule of `find_sites_with_praise` in the form that the database applies when it counts."""
+    """Return the rule of `find_sites_with_praise` as parameters for counting in the database."""
     of_group = {site: group for site, group in groups.items() if group is not None}
     with_praise = {site for site, group in of_group.items() if group in _WITH_PRAISE}
     return PraiseRule(
@@ -30,7 +30,10 @@ def make_praise_rule(groups: Groups) -> PraiseRule:
 
 
 def find_sites_with_praise(reviews: Sequence[ReviewWeek], groups: Groups) -> frozenset[tuple[int, str]]:
-    """Return pairs of product and site with published praise, by the site's group, else by the product's reviews."""
+    """Return each (product, site) for which the site publishes praise.
+
+    The group of the site decides. If a site has no group, the product's reviews at that site decide.
+    """
     complaints: Counter[tuple[int, str]] = Counter()
     praise: Counter[tuple[int, str]] = Counter()
     found = {(one.product_id, one.site) for one in reviews}

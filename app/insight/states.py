@@ -45,14 +45,14 @@ _CHANCE_1_PERCENT = 4.6
 
 @dataclass(frozen=True, slots=True)
 class ThemeSeries:
-    """Weekly counts with a row for each product and theme and a column for each week up to the last whole one.
+    """Weekly counts, with a row for each (product, theme) and a column for each week up to the last whole one.
 
     Attributes:
         counts: number of complaints.
         others: number of the product's other reviews at the same sites.
         has_reviews: True for weeks in which the product has a review.
         pages: number of pages with complaints about a theme first seen in the newest weeks; 0 for other themes.
-        incomplete: number of newest weeks that are not judged, because some of their reviews were not seen yet.
+        incomplete: number of newest weeks that are not judged, because late reviews are still expected for them.
     """
 
     counts: Counts
@@ -63,21 +63,22 @@ class ThemeSeries:
 
     @property
     def last(self) -> NDArray[np.int_]:
-        """Return for each row the column of its last complete week."""
+        """Return for each series the column of its last complete week."""
         last: NDArray[np.int_] = self.counts.shape[1] - 1 - self.incomplete
         return last
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Evidence for a rise of each series in each week, before the correction for the number of series.
+    """Figures that show whether each series rises in each week, before the correction for the number of series.
 
     Attributes:
-        baseline: expected complaints of each week.
+        baseline: expected number of complaints in each week.
         is_watched: True for weeks in which the product is watched.
-        four_weeks: complaints in the last 4 weeks.
-        ratios: logarithm of the likelihood ratio of each count, for each week, rise of `RISES` and series.
-        nu, can_rise: nu, and True if the series can rise, for each week and series.
+        four_weeks: number of complaints in the 4 weeks that end with each week.
+        ratios: logarithm of the likelihood ratio of each count; shape (weeks, rises of `RISES`, series).
+        nu: factor of the p value (`measure_nu`); shape (weeks, series).
+        can_rise: True if the series is watched and has enough complaints to rise; shape (weeks, series).
     """
 
     baseline: Expectation
@@ -89,25 +90,25 @@ class Evidence:
 
     @property
     def is_usual(self) -> Flags:
-        """Return True for weeks that end 4 weeks with a usual number of complaints."""
+        """Return True for each week that ends 4 weeks with a usual number of complaints."""
         return self.four_weeks <= 5 * self.baseline.weekly + 1
 
     def p_values_of(self, sums: Counts, week: int) -> Counts:
-        """Return the p values of a week; 1 for series that can't rise in it.
+        """Return the p values of all series in a week; 1 for series that can't rise in it.
 
         Args:
-            sums: logarithms of the sums for each of `RISES` and each series.
+            sums: logarithms of the Shiryaev-Roberts sums; shape (rises of `RISES`, series).
         """
         evidence = np.logaddexp.reduce(sums + _LOG_WEIGHTS, axis=0)
         return np.where(self.can_rise[week], p_values(evidence, self.nu[week]), 1.0)
 
     def add_week(self, sums: Counts, week: int) -> Counts:
-        """Return the sums after adding a week. Sums of products that are not watched restart."""
+        """Return the logarithms of the sums after adding a week. The sums of products that are not watched restart."""
         return np.where(self.is_watched[:, week], np.logaddexp(0.0, sums) + self.ratios[week], -np.inf)
 
 
 def gather_evidence(series: ThemeSeries) -> Evidence:
-    """Return the evidence for rises of series."""
+    """Compute for each series and week the figures from which p values and states are judged."""
     since_first = _weeks_since_first(series.has_reviews)
     baseline = measure_baseline(series.counts, series.others, since_first > 0)
     is_watched = (since_first >= WATCHED_WEEKS) & (_sum_last(series.has_reviews, 52) >= 26)
@@ -124,11 +125,10 @@ def gather_evidence(series: ThemeSeries) -> Evidence:
 
 
 class CutoffSearch:
-    """Finds for each week the largest p value of a rise, from the p values of all watched series.
-
+    """Finds for each week the largest p value that counts as a rise, from the p values of all watched series.
 
     Args:
-        least: number of series that are counted as watched at least.
+        least: smallest number of series to correct for, even if fewer are watched.
     """
 
     def __init__(self, least: int = 0) -> None:
@@ -137,7 +137,7 @@ class CutoffSearch:
         self._watched: Counter[int] = Counter()
 
     def add(self, series: ThemeSeries) -> Flags:
-        """Add series. Return True for those that may have risen in some week."""
+        """Add the p values of series. Return True for each series that may rise in some week."""
         evidence = gather_evidence(series)
         sums = np.full((len(RISES), len(series.counts)), -np.inf)
         may_rise = np.zeros(len(series.counts), bool)
@@ -152,7 +152,7 @@ class CutoffSearch:
         return may_rise
 
     def list_cutoffs(self) -> list[float]:
-        """Return the largest p value of a rise for each week; 0 if no series rises in it."""
+        """Return for each week the largest p value that counts as a rise; 0 if no series rises in the week."""
         return [
             cutoff(np.concatenate(found), max(self._watched[week], self._least))
             for week, found in sorted(self._small.items())
@@ -161,14 +161,14 @@ class CutoffSearch:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """States of themes at the end of each week, and the evidence for rises.
+    """State of each theme at the end of each week, with the evidence for rises.
 
     An incomplete week has the state and the p value of the last complete week.
 
     Attributes:
-        states: index of a `ThemeState` for each series and week.
-        p: p value of a rise; 1 in weeks without a possible rise.
-        evidence: evidence for the p values.
+        states: index in the members of `ThemeState`, for each series and week.
+        p: p value of a rise; 1 in weeks in which the series can't rise.
+        evidence: the figures from which the p values were computed.
     """
 
     states: NDArray[np.int8]
@@ -195,7 +195,7 @@ def judge_weeks(series: ThemeSeries, cutoffs: Sequence[float]) -> Judgement:
     """Judge the state of each series week by week.
 
     Args:
-        cutoffs: largest p value of a rise for each week (`CutoffSearch`).
+        cutoffs: for each week, the largest p value that counts as a rise (`CutoffSearch`).
     """
     evidence = gather_evidence(series)
     is_usual = evidence.is_usual
@@ -233,13 +233,13 @@ def judge_weeks(series: ThemeSeries, cutoffs: Sequence[float]) -> Judgement:
 
 
 def _weeks_since_first(has_reviews: Flags) -> NDArray[np.int_]:
-    """Return for each week the number of weeks since the first review, from 1; 0 before."""
+    """Return for each week the number of weeks since the first review: 1 in its week, 0 before."""
     since: NDArray[np.int_] = np.cumsum(np.maximum.accumulate(has_reviews, axis=1), axis=1)
     return since
 
 
 def _sum_last(values: Counts | Flags, weeks: int) -> Counts:
-    """Return for each week the sum over `weeks` weeks that end with it."""
+    """Return for each week the sum of the `weeks` weeks that end with it."""
     total = np.cumsum(values, axis=1, dtype=float)
     total[:, weeks:] -= total[:, :-weeks].copy()
     return total
@@ -259,7 +259,7 @@ def _weeks_until_quiet(baseline: Expectation) -> Counts:
 
 
 def _find_new(series: ThemeSeries) -> Flags:
-    """Return True for weeks in which a theme is new: first seen lately, in a product watched before."""
+    """Return True for weeks in which a theme is new: first seen lately, about a product that was watched earlier."""
     since_first = _weeks_since_first(series.has_reviews)
     seen = np.cumsum(series.counts, axis=1)
     weeks_seen = np.cumsum(seen > 0, axis=1)

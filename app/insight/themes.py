@@ -55,7 +55,7 @@ def list_themes(
 def view_themes(
     tx: Transaction, products: Mapping[int, str], counts: ChosenCounts, today: date, groups: Groups
 ) -> ThemesView:
-    """Return the themes of products. States always cover all sites."""
+    """Return the themes of products from counts that are already loaded. States always cover all sites."""
     choice = counts.choice
     last_week = last_whole_week(today)
     with_praise = find_sites_with_praise(counts.every.reviews, groups)
@@ -100,7 +100,7 @@ def view_themes(
 
 
 def _order(row: ThemeRow) -> tuple[str, bool, bool, int, str]:
-    """Return the sort key of a row."""
+    """Return the sort key of a row: rising themes first, then by number of complaints, archived themes last."""
     return row.product, row.archived, row.state is not ThemeState.RISING, -row.complaints, row.theme
 
 
@@ -114,7 +114,7 @@ def _group_by_theme(counts: Sequence[ThemeWeek]) -> dict[tuple[int, str], list[T
 def _list_quotes(
     tx: Transaction, numbers: Sequence[int], period: Period, site: str = ""
 ) -> Mapping[tuple[int, str], list[QuoteRow]]:
-    """Return the newest quotes for each (product, theme), without near-equal ones."""
+    """Return the newest quotes by (product number, theme), without those nearly equal to another."""
     found = list_complaints(tx, numbers, period, _LOOKED_AT, site)
     quotes = {key: list(islice(list_different(rows), QUOTES)) for key, rows in found.items()}
     return defaultdict(list, quotes)
@@ -123,7 +123,7 @@ def _list_quotes(
 def list_complaints(
     tx: Transaction, numbers: Sequence[int], period: Period, most: int, site: str = ""
 ) -> Mapping[tuple[int, str], list[QuoteRow]]:
-    """Return the newest complaints for each (product, theme), at most `most` each."""
+    """Return the newest complaints as quotes by (product number, theme), at most `most` for each key."""
     found: dict[tuple[int, str], list[QuoteRow]] = defaultdict(list)
     for one in theme_queries.list_quotes(tx, numbers, period, most, site):
         text = widen_quote(one.before, one.text, one.after)
@@ -134,7 +134,14 @@ def list_complaints(
 
 @dataclass(frozen=True, slots=True)
 class _JudgedTheme:
-    """State of a theme with its beginning; `archived` is True if a person archived it."""
+    """Current state of a theme.
+
+    Attributes:
+        since: Monday of the first week in this state; `None` if unknown.
+        weeks: number of consecutive weeks in this state.
+        rise: the rise; `None` if the theme does not rise.
+        archived: True if a person archived the theme.
+    """
 
     state: ThemeState = ThemeState.WATCHING
     since: date | None = None
@@ -150,9 +157,10 @@ _UNSEEN = _JudgedTheme()
 def _judge(
     weekly: Weekly, cutoffs: Sequence[float], archived: Mapping[tuple[int, str], datetime]
 ) -> Mapping[tuple[int, str], _JudgedTheme]:
-    """Return the state of each theme.
+    """Return the state of each theme by (product number, theme).
 
     Args:
+        cutoffs: for each week, the largest p value that counts as a rise.
         archived: times at which themes were archived.
     """
     judged = judge_weeks(weekly.series, cutoffs)
@@ -176,10 +184,12 @@ def _row(
     judged: _JudgedTheme,
     last_week: int,
 ) -> ThemeRow:
-    """Return the row of a theme without its share and quotes.
+    """Return the row of a theme. Share and quotes are still empty.
 
     Args:
-        weeks, chosen: counts of all days, and of the period.
+        weeks: counts of all days.
+        chosen: counts of the period.
+        last_week: number of the last week in the trend.
     """
     dated = [one for one in weeks if one.week != NO_WEEK]
     by_week = Counter[int]()
@@ -204,13 +214,16 @@ def _row(
 
 
 def list_rises(tx: Transaction, today: date, groups: Groups) -> RisesView:
-    """Return the themes that rise among those of all products."""
+    """Return the rising themes of all products."""
     cutoffs = theme_queries.load_cutoffs(tx, last_whole_week(today))
     return _view_rises(tx, find_rises(tx, today, groups, cutoffs), today, groups)
 
 
 def judge_rises(tx: Transaction, today: date, groups: Groups) -> dict[str, Any]:
-    """Return the rises of all products for the store, with the cutoffs for judging single products later."""
+    """Return the rises of all products as JSON values for the store.
+
+    The cutoffs are stored with them. They allow judging a single product later without reading all products.
+    """
     found = find_rises(tx, today, groups)
     rises = [
         asdict(row)
@@ -240,7 +253,7 @@ def _list_rise_rows(
     today: date,
     groups: Groups,
 ) -> list[RiseRow]:
-    """Return the rises as rows, with quotes of the last 4 weeks."""
+    """Return the rises as rows, with quotes from the last 4 weeks."""
     monday = monday_of(last_whole_week(today) + 1)
     period = Period(monday - timedelta(weeks=4), monday - timedelta(days=1))
     quotes = _list_quotes(tx, sorted({number for number, _ in rises}), period)
@@ -263,7 +276,7 @@ def _quote_all(
     """Return the newest quotes from all complaints about a product at sites that publish praise.
 
     Args:
-        quotes: quotes of the product's themes. Without any, the beginnings of complaints are quoted.
+        quotes: quotes by (product number, theme). If the product has none, the beginnings of complaints are quoted.
     """
     reviews = theme_queries.count_review_weeks(tx, [number], Period())
     with_praise = find_sites_with_praise(reviews, groups)

@@ -1,4 +1,4 @@
-"""Make series from the weekly counts of products, and find the rises among those of all products."""
+"""Make series from the weekly counts of products, and find the rising themes of all products."""
 
 from __future__ import annotations
 
@@ -29,12 +29,13 @@ _PRODUCTS_AT_ONCE = 200
 
 @dataclass(frozen=True, slots=True)
 class Weekly:
-    """Series of products, one for each product and theme.
+    """Weekly counts of complaints about one or more products. Each series belongs to one product and one theme.
 
     Attributes:
-        keys: product and theme of each series.
-        last_week: number of the week of the last column.
-        incomplete_days: number of newest days of each product that are incomplete; `None` if it can't be estimated.
+        keys: (product number, theme) of each series.
+        last_week: number of the week in the last column.
+        incomplete_days: for each product, the number of newest days that are incomplete; `None` if it can't be
+            estimated.
     """
 
     keys: Sequence[tuple[int, str]]
@@ -43,20 +44,20 @@ class Weekly:
     incomplete_days: Mapping[int, int | None]
 
     def select(self, rows: Sequence[int]) -> Weekly:
-        """Return the series with these rows."""
+        """Return only the series of these row numbers."""
         series = ThemeSeries(*(getattr(self.series, field.name)[rows] for field in fields(self.series)))
         return Weekly([self.keys[row] for row in rows], self.last_week, series, self.incomplete_days)
 
 
 def load_weekly(tx: Transaction, product_ids: Sequence[int], today: date, groups: Groups) -> Weekly:
-    """Load the series of products, up to the last whole week."""
+    """Load the series of products up to the last whole week."""
     last_week = last_whole_week(today)
     period = Period(monday_of(last_week - WEEKS + 1), monday_of(last_week + 1) - timedelta(days=1))
     return make_weekly(tx, load_all(tx, product_ids, period, today), today, groups)
 
 
 def make_weekly(tx: Transaction, counts: AllCounts, today: date, groups: Groups) -> Weekly:
-    """Make series from the counts of products, up to the last whole week."""
+    """Make series up to the last whole week from counts that are already loaded."""
     last_week = last_whole_week(today)
     complaints: SiteCounts = defaultdict(_empty_sites)
     totals: dict[int, dict[str, Counts]] = defaultdict(_empty_sites)
@@ -89,7 +90,7 @@ def make_weekly(tx: Transaction, counts: AllCounts, today: date, groups: Groups)
 def _count_pages(
     tx: Transaction, keys: Sequence[tuple[int, str]], series: ThemeSeries, last_week: int
 ) -> None:
-    """Count the pages of themes that may be new, and set `pages` of the series."""
+    """Set `pages` of each series whose theme may be new."""
     lately = NEW_WEEKS + int(series.incomplete.max(initial=0))
     is_first = ~series.counts[:, :-lately].any(axis=1)
     rows = np.flatnonzero(is_first & (series.counts.sum(axis=1) >= NEW_COMPLAINTS)).tolist()
@@ -101,7 +102,7 @@ def _count_pages(
 
 
 def make_empty_series(n: int) -> ThemeSeries:
-    """Return `n` series without complaints and reviews."""
+    """Return `n` series with zero complaints and reviews."""
     empty = np.zeros((n, WEEKS))
     return ThemeSeries(empty, empty.copy(), empty.astype(bool), np.zeros(n), np.zeros(n, int))
 
@@ -115,7 +116,7 @@ def _estimate_each(seen: Iterable[SeenReviews], today: date) -> dict[int, int | 
 
 
 def count_incomplete_weeks(days: int | None, today: date) -> int:
-    """Return how many of the last whole weeks contain one of the newest `days`, counted from today."""
+    """Return how many of the last whole weeks contain at least one of the newest `days`, counted back from today."""
     complete = week_of(today - timedelta(days=days or 0) + timedelta(days=1)) - 1
     return max(0, last_whole_week(today) - complete)
 
@@ -133,8 +134,8 @@ class Rises:
     """The rises of all products at the end of a week.
 
     Attributes:
-        cutoffs: for each of the last `WEEKS` the largest p value of a rise.
-        rises: rises by (product, theme), the most significant first. Those with usual numbers again come last.
+        cutoffs: for each of the last `WEEKS`, the largest p value that counts as a rise.
+        rises: rises by (product number, theme), the most significant first. Rises with usual numbers again come last.
     """
 
     last_week: int
@@ -143,10 +144,10 @@ class Rises:
 
 
 def find_rises(tx: Transaction, today: date, groups: Groups, cutoffs: Sequence[float] = ()) -> Rises:
-    """Find the themes of all products that rise. It reads all counts, in parts.
+    """Find the rising themes of all products. Reads all weekly counts, in parts.
 
     Args:
-        cutoffs: the largest p value of a rise for each week, if it is known already.
+        cutoffs: for each week, the largest p value that counts as a rise. Empty: computed from all series.
     """
     search = CutoffSearch()
     candidates: list[Weekly] = []
@@ -164,9 +165,10 @@ def find_rises(tx: Transaction, today: date, groups: Groups, cutoffs: Sequence[f
 
 
 def find_cutoffs(weekly: Weekly, series: int) -> Sequence[float]:
-    """Return the largest p value of a rise for each week, if only these series are judged.
+    """Return for each week the largest p value that counts as a rise, if only these series are judged.
 
-    All other series count as series without a small p value, so the result is at most that of all series.
+    The result corrects for `series` series. Series that are not judged count as if their p values were large, so the
+    result is at most as large as if all series were judged.
 
     Args:
         series: number of all series.
@@ -183,7 +185,7 @@ def _load_parts(tx: Transaction, today: date, groups: Groups) -> Iterator[Weekly
 
 
 def list_rises(weekly: Weekly, judged: Judgement) -> Iterator[tuple[tuple[int, str], Rise]]:
-    """Yield the series that rise in the last week, each with its product and theme."""
+    """Yield the rises in the last week, each with its (product number, theme)."""
     for row, key in enumerate(weekly.keys):
         rise = find_rise(weekly, judged, row)
         if rise is not None:

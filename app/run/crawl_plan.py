@@ -1,4 +1,4 @@
-"""Count the requests that a crawl will make, and the time that they will take."""
+"""Count the requests that a crawl will make, and the time that they take."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from tasks.store.queue.tasks import VirtualTask
 def crawl_plan(
     catalog: Catalog, found: Preflight, wanted: Sequence[VirtualTask], addresses: int
 ) -> CrawlPlan:
-    """Return the plan of virtual tasks at the sites that can be crawled. Without tasks, the plan lists every site.
+    """Return the number of searches and pages to fetch at each site that can be crawled, and the time that they take.
 
     Args:
+        wanted: products to crawl, as virtual tasks. If empty, the plan lists every site with zero searches.
         addresses: number of addresses that requests come from. A host limits each address and their sum.
     """
     hosts = HostCatalog(catalog)
@@ -62,7 +63,7 @@ def _requests_per_s(hosts: HostCatalog, host: str, addresses: int) -> float:
 
 
 def as_virtual_task(product: NewProduct) -> VirtualTask:
-    """Return the first virtual task of a product."""
+    """Return a product that is not stored yet as a virtual task: the order to crawl one product at all its sites."""
     return VirtualTask(
         id=0,
         product_id=0,

@@ -1,4 +1,4 @@
-"""Check if this machine can crawl. `app.cli.inspect.doctor` has the sentences for the results."""
+"""Check whether this machine can crawl. `app.cli.inspect.doctor` has the sentences for the results."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ class CheckState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check.
+    """The subject and the result of one check.
 
     Attributes:
         what: the subject: "network", "SearXNG" and so on.
-        reason: the cause of the state: a key of the sentences.
-        parameters: values of the sentence.
+        reason: key of the sentence that explains the state.
+        parameters: values to put into the sentence.
     """
 
     what: str
@@ -93,7 +93,7 @@ def examine(settings: Settings, now: Callable[[], datetime]) -> Iterator[Check]:
 
 
 def _check_themes(settings: Settings) -> Check:
-    """Check the themes file that a person edits. If no setting names it, it need not exist."""
+    """Check the themes file that a person edits. The file may be missing if the settings don't name it."""
     file = settings.themes_file
     if not settings.themes and not file.exists():
         return _ok("themes", "usual_themes", file=file)
@@ -105,7 +105,7 @@ def _check_themes(settings: Settings) -> Check:
 
 
 def _check_web(settings: Settings, catalog: Catalog) -> Iterator[Check]:
-    """Check the lab, or network, own engines, sites and contact; and the browser."""
+    """Check the browser, and either the lab or the network, own engines, sites and contact."""
     browsers = count_browsers(settings)
     no_browser = None if browsers and browsers[1] else NO_NODE_HAS_BROWSER
     if browsers is None:
@@ -167,7 +167,7 @@ def _check_browser(
 
 
 def _check_mail(settings: Settings) -> Check:
-    """Check the address of the mail server. Nothing is sent."""
+    """Check the mail server's address and whether the server answers. No mail is sent."""
     try:
         server = smtp_server(settings.smtp_url, settings.mail_from)
     except InputError as error:
@@ -200,13 +200,13 @@ def _check_database(settings: Settings, now: Callable[[], datetime]) -> Iterator
 
 
 def _revisions(settings: Settings) -> tuple[str | None, str, datetime]:
-    """Return the schema revision of the store, the one that this version needs, and the database's time."""
+    """Return the schema revision of the store, the revision that this version needs, and the database's time."""
     with closing(Store.open(settings.database_url)) as store, store.read() as tx:
         return schema.upgradable_revision(tx, MIGRATIONS), schema.newest(MIGRATIONS), tx.now
 
 
 def _find_read_only(path: Path) -> Path | None:
-    """Return the file or its folder if it is there and this user may not write to it."""
+    """Return the file, or else its folder, if it exists and this user may not write to it; else `None`."""
     folder = path.absolute().parent
     return next((one for one in (path, folder) if one.exists() and not os.access(one, os.W_OK)), None)
 

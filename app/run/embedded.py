@@ -16,7 +16,7 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from app.run import sweep_wiring, wiring
 from app.run.nodes import own_settings
-from app.run.preflight import Askable, Preflight, preflight
+from app.run.preflight import Preflight, UnaskedSites, preflight
 from app.run.process import Until, run_coroutine
 from app.run.setting_fields import Settings
 from splitter.catalog.model import Catalog
@@ -55,22 +55,22 @@ def crawl(
     watch: Callable[[], None],
     found: Preflight | None = None,
 ) -> None:
-    """Run the loop until `until` or a signal.
+    """Run the loop in this process until the conditions `until` are met or a signal comes.
 
     Args:
-        watch: called about twice a second, from another thread.
-        found: the sites that can be asked, if they are known already.
+        watch: called about twice a second, on another thread.
+        found: result of an earlier preflight, if there is one.
     """
     runner = EmbeddedRunner(settings, settings.catalog(), store, nodes, until, watch, found)
     run_coroutine(runner.run())
 
 
 class EmbeddedRunner:
-    """Runs the loop until `until` or a signal. The next start continues the work.
+    """Runs the loop until the conditions `until` are met or a signal comes. The next start continues the work.
 
     Args:
         watch: called about twice a second to show progress, not on the event loop.
-        found: the sites that can be asked, if they are known already.
+        found: result of an earlier preflight, if there is one.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class EmbeddedRunner:
         self._node_rows = nodes
         self._until = until
         self._watch = watch
-        self._askable = Askable(partial(preflight, settings, catalog, search=False), found)
+        self._unasked = UnaskedSites(partial(preflight, settings, catalog, search=False), found)
         self._loop: asyncio.AbstractEventLoop | None = None  # once the nodes are open
         self._unwritable: StoreUnwritable | None = None
         self._writer = Writer(store, on_unwritable=self._end_unwritable)
@@ -108,7 +108,7 @@ class EmbeddedRunner:
         """Run to the end, and give all leases back.
 
         Raises:
-            StoreUnwritable: the database's file takes no more writes: its disk is full, or we may not write to it.
+            StoreUnwritable: the database's file can't be written: its disk is full, or this user may not write to it.
         """
         try:
             async with AsyncExitStack() as stack:
@@ -154,7 +154,7 @@ class EmbeddedRunner:
             await asyncio.gather(*(node.abandon() for node in self._nodes.values()))
 
     async def _link_last_reposts(self) -> None:
-        """Compare reviews that the sweep has not compared yet, for at most `_LAST_REPOSTS_S` of CPU."""
+        """Look for reposts among reviews that the sweep has not compared yet, for at most `_LAST_REPOSTS_S` CPU seconds."""
         if self._unwritable:
             return
         try:
@@ -166,7 +166,7 @@ class EmbeddedRunner:
             log.warning("the last reviews are compared by the next run: %s", error or "no answer in time")
 
     def _end_unwritable(self, error: StoreUnwritable) -> bool:
-        """End the run. The writer's thread calls it."""
+        """End the run, because the database's file can't be written. Called on the writer's thread."""
         if self._loop is None:
             return False
         self._unwritable = error
@@ -174,7 +174,7 @@ class EmbeddedRunner:
         return True
 
     def _register(self, tx: Transaction) -> int:
-        """Register the nodes. Return the number of leases that the last run left behind if it was killed."""
+        """Register the nodes. Return the number of leases that a killed run left behind."""
         # A SQLite file has one run at a time, so an open lease belongs to a dead run.
         entries = wiring.entries_of_node(self._settings, self._catalog)
         back = attempts.release_leases(tx, None, because(Reason.RUN_KILLED)) if self._store.is_sqlite else 0
@@ -230,7 +230,10 @@ class EmbeddedRunner:
                 await self._tick(sweep.name)
 
     async def _tick(self, name: str) -> float:
-        """Run a sweep in the scheduler's transaction and notify the nodes. Return its CPU seconds."""
+        """Run a sweep in the scheduler's transaction, and hand new leases to the nodes.
+
+        Return the CPU seconds it took.
+        """
         self._context.state.grants = await self._permits.get_grants(self._context.host_names)
 
         def run(tx: Transaction) -> tuple[list[Lease], float]:
@@ -249,12 +252,15 @@ class EmbeddedRunner:
         if tools is None or self._planning.locked():
             return
         async with self._planning:
-            made = await sweep_wiring.make_tasks(self._writer, self._catalog, tools, self._askable)
+            made = await sweep_wiring.make_tasks(self._writer, self._catalog, tools, self._unasked)
         if made:
             self._free.set()
 
     async def _turns(self) -> None:
-        """Run a turn if a node has a free slot or a known time has come. End the run when all is done."""
+        """Run a turn of the loop when a node has a free slot or the next turn is due.
+
+        End the run when all work is settled.
+        """
         planned = False
         pace = TurnPace()
         while True:
@@ -281,13 +287,13 @@ class EmbeddedRunner:
         return snapshot.all_settled(tx, self._settings.only_sites)
 
     async def _wait_for_request(self, seconds: float) -> None:
-        """Return when a turn is requested, or when the time is over."""
+        """Wait until a turn is requested, at most `seconds`."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._free.wait()
 
     def _until_next_turn_s(self) -> float:
-        """Return the seconds until a turn is due without a request."""
+        """Return the seconds until the next turn is due if no turn is requested before."""
         next_at = self._context.state.next_turn_at
         if next_at is None:
             return _LOOK_EVERY_S

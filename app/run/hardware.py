@@ -23,11 +23,11 @@ _SYNC_EVERY = 4
 def this_machine(folder: Path | None = None) -> NodeParameters:
     """Return the parameters of this machine; `None` for those that can't be read.
 
-    The bandwidth is that of the link of the default route. Most virtual links report none.
+    The bandwidth is that of the network link of the default route. Most virtual links report none.
 
     Args:
-        folder: folder for a file of at most 32 MiB, which is written for about half a second to time the disk, and
-            removed. Default: the system's folder for temporary files.
+        folder: folder for a temporary file of at most 32 MiB. It is written for about half a second to time the disk.
+            Default: the system's folder for temporary files.
     """
     clock = psutil.cpu_freq()
     limit = psutil.virtual_memory().total
@@ -53,7 +53,7 @@ def _link_mbps() -> float | None:
 
 
 def _disk_mbps(folder: Path | None) -> float | None:
-    """Return the rate of writes that reach the disk, in 10^6 bits per second."""
+    """Return how fast data is written through to the disk, in 10^6 bits per second; `None` if it can't be timed."""
     try:
         with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
             begin, blocks, spent_s = time.perf_counter(), 0, 0.0

@@ -1,4 +1,4 @@
-"""Make a working folder with settings, catalog, docker-compose.yml and a table of products."""
+"""Make a working folder that contains settings, a catalog, docker-compose.yml and a table of products."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _FOR_ALL = 0o644
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A file of the folder. `made` is False if the file existed before and was left unchanged."""
+    """A file of the working folder. `made` is False if the file existed before and was left unchanged."""
 
     path: Path
     made: bool
 
 
 def make_folder(folder: Path, sites: Sequence[str] | None) -> list[Written]:
-    """Make the folder and its files. Files that exist already stay as they are.
+    """Make the working folder and its files. Existing files stay as they are.
 
     Args:
         sites: domains of the catalog's sites to use; `None` for all.
@@ -89,7 +89,7 @@ def _settings() -> str:
 
 
 def _catalog(sites: Sequence[str] | None) -> str:
-    """Return the text of the built-in catalog; with `sites`, only these and without comments."""
+    """Return the text of the built-in catalog. With `sites`, it has only these sites and no comments."""
     text = builtin_text("today")
     if sites is None:
         return text

@@ -32,7 +32,7 @@ _FAR_AWAY = {socket.AF_INET: "192.0.2.1", socket.AF_INET6: "2001:db8::1"}
 
 
 def check_node_name(text: str) -> str:
-    """Return the name of a node, which is also the name of its queue and its log. Raises InputError."""
+    """Return the name of a node if it is allowed. It also names the node's queue and log. Raises InputError."""
     if not _NAME.fullmatch(text):
         raise InputError(
             "{text!r} is no name for a node: write at most 64 letters (a-z), digits, '.', '_', '-'", text=text
@@ -43,7 +43,10 @@ def check_node_name(text: str) -> str:
 
 
 def make_nodes(count: int, slots: int, *, lab: bool) -> list[Node]:
-    """Return node1, node2 and so on. In a lab each has its own address, otherwise the system chooses one."""
+    """Return `count` nodes named node1, node2 and so on. In a lab each node has an address of its own.
+
+    Otherwise the system chooses the address.
+    """
     return [
         Node(f"node{n}", frozenset(Kind), slots, f"127.0.0.{n + 1}" if lab else None)
         for n in range(1, count + 1)
@@ -51,22 +54,22 @@ def make_nodes(count: int, slots: int, *, lab: bool) -> list[Node]:
 
 
 def list_nodes(settings: Settings, store: Store, count: int | None, default: int) -> list[Node]:
-    """Return the nodes of a run on this store, as `choose_nodes` does. Raises InputError."""
+    """Return the nodes of a run on this store (see `choose_nodes`). Raises InputError."""
     with store.read() as tx:
         added = nodes.list_added(tx, settings.slots)
     return choose_nodes(settings, added, count, default)
 
 
 def choose_nodes(settings: Settings, added: Sequence[Node], count: int | None, default: int) -> list[Node]:
-    """Return the nodes of a run: the number that was given, or else the added nodes and this machine's own.
+    """Return the nodes of a run: `count` of them, or else the nodes that a person added and this machine's own.
 
     Args:
-        count: the number given to the command, if any.
-        default: number of nodes if none was given and none added.
+        count: number of nodes given to the command; `None` if none was given.
+        default: number of nodes if no number was given and no node was added.
 
     Raises:
         InputError: an added node can't crawl: its address is gone or reaches only a lab, a proxy hides it, or a
-            numbered node has its name.
+            numbered node has the same name.
     """
     lab = settings.lab is not None
     if count is not None or not added:
@@ -110,7 +113,7 @@ def _check_address(node: Node, *, lab: bool) -> None:
 
 
 def own_settings(settings: Settings, node: Node) -> Settings:
-    """Return the settings of one node's process or tools, with its own address, kinds and proxy."""
+    """Return settings for the process of one node, with the address, kinds and proxy of that node."""
     own = settings.replace(address=node.address, kinds=node.kinds)
     if node.proxy is None:
         return own
@@ -118,15 +121,15 @@ def own_settings(settings: Settings, node: Node) -> Settings:
 
 
 def clients(nodes: Sequence[Node]) -> int:
-    """Return the number of clients that these nodes are to a site: nodes behind one address are one client."""
+    """Return the number of clients that a site sees. Nodes behind one address count as one client."""
     return len({node.address or node.machine for node in nodes})
 
 
 def own_address(text: str) -> str:
-    """Return an address that this machine can connect from, in its usual form.
+    """Return an address of this machine in its usual form. Connections can be made from it.
 
     Raises:
-        InputError: it is not an address of this machine. The message lists the machine's addresses.
+        InputError: `text` is not an address of this machine. The message lists the machine's addresses.
     """
     try:
         address = ip_address(text.strip())
@@ -160,7 +163,7 @@ def _describe_addresses() -> Message:
 
 
 def addresses() -> list[str]:
-    """Return the addresses of this machine that others can see, IPv4 first."""
+    """Return the addresses of this machine that other machines can see, IPv4 first."""
     import psutil  # only for messages
 
     found = {
@@ -174,12 +177,12 @@ def addresses() -> list[str]:
 
 
 def system_addresses(*, lab: bool) -> set[str]:
-    """Return the addresses that unbound connections come from: to a lab on this machine if `lab`, else to the web."""
+    """Return the addresses that the system chooses for connections: to a local lab if `lab`, else to the web."""
     return {"127.0.0.1"} if lab else {_route(family) for family in _FAR_AWAY} - {""}
 
 
 def _route(family: socket.AddressFamily) -> str:
-    """Return the address with a route to the Internet, or an empty text if there is none."""
+    """Return the address of this machine from which the Internet is reached; empty if there is no route."""
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as sock:
             sock.connect((_FAR_AWAY[family], 9))
@@ -189,14 +192,17 @@ def _route(family: socket.AddressFamily) -> str:
 
 
 def browser_obstacle(store: Store, settings: Settings) -> Obstacle | None:
-    """Return the obstacle to pages made by script, or None if a live node has a browser or no node is there yet."""
+    """Return the obstacle to pages made by scripts if none of the live nodes has a browser; else `None`.
+
+    It is also `None` if no node is live yet.
+    """
     with store.read() as tx:
         live, rendering = nodes.count_browsers(tx, settings.node_silent_after())
     return NO_NODE_HAS_BROWSER if live and not rendering else None
 
 
 def count_browsers(settings: Settings) -> tuple[int, int] | None:
-    """Return the numbers of a cluster's live nodes and of those with a browser; `None` without a cluster."""
+    """Return the number of live nodes in the cluster, and how many of them have a browser; `None` without a cluster."""
     path = sqlite_file(settings.database_url)
     if not settings.redis_url or (path is not None and not path.is_file()):
         return None

@@ -1,6 +1,6 @@
 """Open the store and the Redis that the settings name, and hold locks on a database or folder.
 
-It imports the drivers late, so that a command that is refused ends fast.
+The drivers are imported late, so that a command with wrong arguments ends fast.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _REDIS_PROBLEMS: Mapping[str, Message] = {
 
 @contextmanager
 def open_store(settings: Settings, *, upgrade: bool = True) -> Iterator[Store]:
-    """Open the store, and upgrade it to the newest schema if `upgrade`.
+    """Open the store. If `upgrade`, bring its schema to the newest revision.
 
     Raises:
         WrongRevision: the store is too new or older than 0.9.0, or has another schema and `upgrade` is False.
@@ -95,7 +95,7 @@ async def open_redis(settings: Settings, tries: int = _FOR_EVER) -> AsyncIterato
     """Open a client of the cluster's Redis on this event loop.
 
     Args:
-        tries: number of tries of each command; by default it waits through restarts and failovers.
+        tries: how often each command is tried. By default the client tries until Redis is back.
     """
     from redis.asyncio import Redis
     from redis.asyncio.retry import Retry
@@ -130,7 +130,7 @@ async def open_redis(settings: Settings, tries: int = _FOR_EVER) -> AsyncIterato
 
 
 def sentinels(url: str) -> tuple[list[tuple[str, int]], dict[str, Any]]:
-    """Return host and port of each sentinel in a URL, and user, password and database of the master."""
+    """Read a URL of Redis sentinels: return host and port of each, and user, password and database of the master."""
     parts = read_redis(url)
     master: dict[str, Any] = {}
     for part in parts:
@@ -144,13 +144,13 @@ def sentinels(url: str) -> tuple[list[tuple[str, int]], dict[str, Any]]:
 
 
 async def ping_redis(settings: Settings, seconds: float = _PING_S) -> None:
-    """Ping Redis once. Raises RedisError, OSError or TimeoutError."""
+    """Ping Redis once, and wait at most `seconds`. Raises RedisError, OSError or TimeoutError."""
     async with asyncio.timeout(seconds), open_redis(settings, tries=1) as redis:
         await redis.ping()
 
 
 def explain_redis(settings: Settings, error: Exception) -> Message:
-    """Return why Redis can't be used, with its address, but without its password."""
+    """Return why Redis can't be used. The message has the address of Redis, but not its password."""
     from redis.exceptions import ResponseError
 
     text = " ".join(str(error).split())
@@ -202,7 +202,7 @@ def check_cluster(settings: Settings) -> None:
 
 
 def refuse_wrong_login(settings: Settings) -> None:
-    """Raise InputError if Redis refuses our login. It may be unreachable, as it may start later."""
+    """Raise InputError if Redis refuses the login. An unreachable Redis is no error, because it may start later."""
     from redis.exceptions import AuthenticationError, RedisError, ResponseError
 
     try:
@@ -215,14 +215,14 @@ def refuse_wrong_login(settings: Settings) -> None:
 
 @contextmanager
 def hold(lock: Path, what: Message, instead: Message) -> Iterator[None]:
-    """Hold a lock file. The system releases it however the process ends.
+    """Hold a lock file during the block. The system releases the lock even if the process is killed.
 
     Args:
-        what: the work of the holder, for the message.
+        what: what the holder of the lock does, for the message.
         instead: advice to the person.
 
     Raises:
-        InputError: another process holds it; the message names the process, and since when.
+        InputError: another process holds the lock. The message names that process and the time of its start.
     """
     with lock.open("a+", encoding="utf-8") as file:
         try:
@@ -239,7 +239,14 @@ def hold(lock: Path, what: Message, instead: Message) -> Iterator[None]:
 
 @contextmanager
 def hold_database(database: Path | None) -> Iterator[None]:
-    """Lock a SQLite file against a second `run`; `None` for other databases locks nothing. Raises InputError."""
+    """Lock a SQLite file during the block, so that only one `run` works on it.
+
+    Args:
+        database: the file; `None` for other databases, which are not locked.
+
+    Raises:
+        InputError: another `run` holds the lock.
+    """
     if database is None or database.is_dir() or not os.access(database.absolute().parent, os.W_OK):
         yield  # opening the database reports a wrong folder
         return
@@ -250,7 +257,11 @@ def hold_database(database: Path | None) -> Iterator[None]:
 
 
 def hold_folder(folder: Path) -> AbstractContextManager[None]:
-    """Lock a folder against a second cluster. Raises InputError as `hold`."""
+    """Lock a folder during the block, so that only one cluster works in it.
+
+    Raises:
+        InputError: another process holds the lock.
+    """
     return hold(
         folder / "lock",
         Message("another command works with {folder}", folder=folder),
@@ -259,7 +270,7 @@ def hold_folder(folder: Path) -> AbstractContextManager[None]:
 
 
 def is_busy(folder: Path) -> bool:
-    """Return True if a cluster or a command works in a folder."""
+    """Return True if a cluster or a command holds the lock of a folder."""
     try:
         refuse_busy(folder)
     except InputError:
@@ -268,7 +279,7 @@ def is_busy(folder: Path) -> bool:
 
 
 def refuse_busy(folder: Path) -> None:
-    """Raise InputError as `hold` if a cluster works in a folder. Create no files."""
+    """Raise InputError if a cluster or a command holds the lock of a folder. No lock file is created."""
     if (folder / "lock").exists():
         with hold_folder(folder):
             pass

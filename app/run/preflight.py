@@ -1,6 +1,6 @@
-"""Find out before a crawl which sites can be asked. It asks name servers and own engines, but no site.
+"""Find out before a crawl which sites can be asked. Only name servers and own engines get requests, but no site.
 
-It ends within `LONGEST_S`, even if a name server does not answer.
+The check ends within `LONGEST_S`, even if a name server does not answer.
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ _R = TypeVar("_R")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearxngAnswer:
-    """The answer of a SearXNG.
+    """What a SearXNG reported about itself.
 
     Attributes:
-        because: the reason why it can't be used; `None` if it can.
-        mend: the remedy.
-        version: its version; empty if it does not report one.
-        engines: its enabled engines of the category general.
+        because: the reason why the SearXNG can't be used; `None` if it can.
+        mend: what a person can do about it.
+        version: version of the SearXNG; empty if it does not report one.
+        engines: enabled engines of its category general.
         silent: engines that did not answer the sample search, with their reasons.
         hits: number of hits of the sample search, if it was made.
     """
@@ -81,7 +81,7 @@ class Preflight:
 
     Attributes:
         asked: sites that can be asked, in the catalog's order.
-        unasked: the other sites with their obstacles.
+        unasked: sites that can't be asked, with their obstacles.
         searxng: answers of own engines, by their name in the catalog.
     """
 
@@ -97,11 +97,12 @@ def preflight(
     search: bool = True,
     browser: Callable[[Settings], Obstacle | None] | None = None,
 ) -> Preflight:
-    """Find out which sites of the catalog can be asked. In a lab that is every site whose pages need no browser.
+    """Find out which sites of the catalog can be asked. In a lab, these are all sites whose pages need no browser.
 
     Args:
         search: if True, also search each own engine once.
-        browser: finds the obstacle to pages made by script. Default: this machine's, because the nodes are here.
+        browser: finds the obstacle to pages made by scripts. By default this machine is checked, as its nodes crawl
+            here.
     """
     find_browser = browser or browser_missing
     if settings.lab is not None:
@@ -145,7 +146,7 @@ def preflight(
 
 
 def browser_missing(settings: Settings) -> Obstacle | None:
-    """Return the obstacle to pages made by script on this machine, if there is one."""
+    """Return why this machine can't read pages made by scripts; `None` if it can."""
     why, mend = missing(settings.chromium)
     if mend is None:
         return None
@@ -175,8 +176,10 @@ def check_lab(lab: tuple[str, int]) -> None:
         ) from None
 
 
-class Askable:
-    """The sites that can't be asked now. The result expires after a while. Any thread may call it.
+class UnaskedSites:
+    """Cache of the sites that can't be asked now, found by a preflight. It expires after a while.
+
+    Any thread may use it.
 
     Args:
         look: runs a preflight, which takes seconds.
@@ -197,11 +200,11 @@ class Askable:
 
     @property
     def due(self) -> bool:
-        """True if the next call runs a new preflight."""
+        """True if the cache has expired, so that the next `list_unasked` runs a preflight."""
         return self._clock() >= self._good_until_s
 
     def list_unasked(self) -> Mapping[str, tuple[Obstacle, ...]]:
-        """Return the sites that can't be asked, with their obstacles."""
+        """Return the sites that can't be asked, with their obstacles. Runs a preflight if the cache has expired."""
         with self._lock:
             if self._known is None or self.due:
                 self._known = self._look()
@@ -218,7 +221,7 @@ def _is_address(host: str) -> bool:
 
 
 def _name_state(host: str) -> NameState:
-    """Return the answer of the name servers about a host. A name with an address only for www.HOST counts as known."""
+    """Return the answer of the name servers about a host. A host counts as known if only www.HOST has an address."""
     states = [_look_up(host)]
     if states[0] is NameState.UNKNOWN:
         states.append(_look_up(f"www.{host}"))
@@ -237,7 +240,7 @@ def _look_up(host: str) -> NameState:
 
 
 def _missing_sign_ins(settings: Settings, catalog: Catalog) -> dict[str, str]:
-    """Return the variables to set, by site or engine that asks to sign in and has no credentials or sign-in."""
+    """Return the sites and engines that need a sign-in and have none, each with the variables that must be set."""
     from tasks.signin.granted import SignInFile  # brings cryptography
     from tasks.signin.signins import signing
 
@@ -259,7 +262,7 @@ def _parts(rules: SignInRules) -> tuple[Part, ...]:
 
 
 def _probe(engine: Engine, settings: CrawlSettings, *, search: bool) -> SearxngAnswer:
-    """Ask a SearXNG for its configuration, then search it once if `search`: each search asks the engines behind it."""
+    """Ask a SearXNG for its configuration. If `search`, also search it once, which asks all engines behind it."""
     origin = "{0.scheme}://{0.netloc}".format(urlsplit(engine.url))
     try:
         config = _document(_ask(urljoin(engine.url, "config"), settings))
@@ -304,7 +307,7 @@ def _unusable(url: str, reason: Explanation) -> SearxngAnswer:
 
 
 def _ask(url: str, settings: CrawlSettings) -> requests.Response:
-    """Fetch a page of a SearXNG, also at a private address. Raises FetchError, RequestException or OSError."""
+    """Fetch a page of a SearXNG, which may be at a private address. Raises FetchError, RequestException or OSError."""
     import requests  # few catalogs have an own engine
 
     from tasks.fetching.guarded_session import GuardedAdapter, guard_session

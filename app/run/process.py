@@ -1,4 +1,4 @@
-"""The logs, event loop, garbage collector and end of a process that runs the loop."""
+"""Set up the process that runs the loop: logs, event loop and garbage collection."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ _ARENA_MAX = -8
 
 @dataclass(frozen=True, slots=True)
 class Until:
-    """The conditions that end a run: all work is settled, or a time is over. Without either, only a signal ends it."""
+    """The conditions that end a run: all work is settled, or a time is over.
+
+    Without a condition only a signal ends it.
+    """
 
     done: bool = False
     seconds: float | None = None
@@ -38,7 +41,7 @@ class JsonFormatter(logging.Formatter):
     """Writes a log record as one line of JSON."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return time, level, logger and message, and, if present, subtask, attempt and traceback."""
+        """Return the record as JSON: time, level, logger, message, and, if present, subtask, attempt and traceback."""
         fields = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -52,7 +55,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def warnings_as_json() -> None:
-    """Write Python's warnings as JSON lines to standard error, also those that come before logs have handlers."""
+    """Write Python's warnings as JSON lines to standard error, even before log handlers are set up."""
     form = JsonFormatter()
 
     def show(
@@ -66,11 +69,12 @@ def warnings_as_json() -> None:
 
 
 def format_worker_log(logger: logging.Logger, form: str, level: str, log_format: str) -> None:
-    """Give the handlers of a Celery process's logger the format of the settings, and our loggers their level.
+    """Format a Celery process's log as the settings demand, and set the level of this package's loggers.
 
     Args:
+        logger: a logger of the Celery process.
         form: Celery's format for text.
-        level, log_format: the settings.
+        level, log_format: values of the settings.
     """
     for handler in logger.handlers:
         handler.setFormatter(JsonFormatter() if log_format == "json" else HarmlessFormatter(form))
@@ -79,7 +83,10 @@ def format_worker_log(logger: logging.Logger, form: str, level: str, log_format:
 
 
 def event_loop_runner() -> asyncio.Runner:
-    """Return a runner with uvloop's event loop if it is installed: it stores 1.5 times as many pages per second."""
+    """Return a runner with uvloop's event loop if it is installed.
+
+    With uvloop 1.5 times as many pages are stored a second.
+    """
     import asyncio
 
     gc.freeze()  # loaded modules stay for the life of the process
@@ -100,18 +107,20 @@ def run_coroutine(main: Coroutine[Any, Any, T]) -> T:
 
 @cache
 def collect_seldom() -> None:
-    """Collect garbage seldom, and not at the end of the process: there are many objects and hardly any cycles.
+    """Collect garbage seldom, and not at the end of the process, because many objects are made but hardly any cycles.
 
-    Measured: a third less CPU for a short command, 7 % for a page stored.
+    Measured: a third less CPU time for a short command, 7 % less for each stored page.
     """
     gc.set_threshold(_NEW_OBJECTS, 10, 10)
     atexit.register(gc.freeze)
 
 
 def share_arena() -> None:
-    """Let all threads take memory from one arena, as one of them runs at a time: glibc would keep up to 8 a core.
+    """Let all threads allocate memory from one arena (glibc would keep up to 8 per core).
 
-    Measured: 195 -> 173 MB for a crawl of 4,000 pages, with equal CPU. Call it before there are threads.
+    Only one thread runs at a time.
+
+    Measured: 195 -> 173 MB for a crawl of 4,000 pages, with equal CPU time. Call it before there are threads.
     """
     if sys.platform == "linux":
         import ctypes

@@ -1,7 +1,7 @@
 """The settings of a process: fields, defaults and checks.
 
-`app.run.settings` reads them from the environment. This module brings pydantic, so commands import it late.
-The descriptions of the fields make the file `.env` of `reviewloop init`, docs/settings.md and the errors.
+`app.run.settings` reads them from the environment. This module imports pydantic, so commands import it late.
+The descriptions of the fields appear in the file `.env` of `reviewloop init`, in docs/settings.md and in errors.
 """
 
 from __future__ import annotations
@@ -103,7 +103,10 @@ def _alert_rules(text: str) -> AlertRules:
 
 
 def _receivers(text: str) -> str:
-    """Check the form of alerts' receivers, separated by blanks. The error repeats none of them."""
+    """Return the receivers of alerts if their form is right. They are separated by blanks.
+
+    An error repeats none of them.
+    """
     for number, word in enumerate(text.split(), 1):
         if word.startswith("mailto:") and not word.startswith("mailto://"):
             for person in word.removeprefix("mailto:").split(","):
@@ -242,7 +245,7 @@ class Settings(BaseModel):
         return self.model_copy(update=changes)
 
     def catalog(self) -> Catalog:
-        """Return the catalog in force. Raises CatalogError."""
+        """Return the catalog that the settings name, or the default one. Raises CatalogError."""
         from splitter.catalog.load import builtin, find_catalog  # the models take a while to import
 
         here = Path("sites.yaml")
@@ -265,7 +268,7 @@ class Settings(BaseModel):
 
     @property
     def themes_file(self) -> Path:
-        """The themes file that a person edits. If the setting names none, the file may not exist."""
+        """The themes file that a person edits. It may be missing if the settings name none."""
         return Path(self.themes or "themes.yaml")
 
     def mail_server(self) -> SmtpServer | None:
@@ -274,16 +277,16 @@ class Settings(BaseModel):
 
     @property
     def sign_in_file(self) -> Path:
-        """The encrypted file that keeps sign-ins until they end."""
+        """The path of the encrypted file that stores sign-ins until they expire."""
         return Path(self.keys_folder, "reviewloop.sign-ins")
 
     @property
     def pseudonym_key_file(self) -> Path:
-        """The file with the key of pseudonyms that is made at random."""
+        """The path of the file with the key for pseudonyms. A random key is stored in it if the settings give none."""
         return Path(self.keys_folder, "reviewloop.pseudonym-key")
 
     def loop(self) -> LoopSettings:
-        """Return the settings of the loop."""
+        """Return the settings of the scheduler's loop."""
         # They bring the allocation strategies (numpy, HiGHS), which most commands do without.
         from tasks.jobs.context import LoopSettings
 
@@ -318,7 +321,7 @@ class Settings(BaseModel):
         )
 
     def crawl(self) -> CrawlSettings:
-        """Return the settings of the crawl."""
+        """Return the settings of crawl nodes: how pages are fetched and read."""
         contact = self.contact or "no contact given"
         return CrawlSettings(
             user_agent=f"reviewloop/{VERSION} ({contact})",
@@ -330,13 +333,13 @@ class Settings(BaseModel):
 
 
 def may_be_in_file(field: FieldInfo) -> bool:
-    """Return True if a file may hold the value of the setting."""
+    """Return True if the value of the setting may be given as the path of a file that contains it."""
     extra = field.json_schema_extra
     return isinstance(extra, dict) and "in_file" in extra
 
 
 def as_text(value: object) -> str:
-    """Return a setting's value as text for its variable; empty if the setting is not set."""
+    """Return the value of a setting as it is written in its environment variable; empty if the setting is not set."""
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, tuple):
@@ -347,7 +350,11 @@ def as_text(value: object) -> str:
 
 
 def env_file(without: Collection[str]) -> str:
-    """Return a file of settings, each commented out with its description and default; some are left out, by name."""
+    """Return the text of a settings file: each setting with its description and default, commented out.
+
+    Args:
+        without: names of settings to leave out.
+    """
 
     def lines() -> Iterator[str]:
         for name, field in Settings.model_fields.items():

@@ -1,6 +1,6 @@
-"""Parse values of settings that are also options of commands, without importing a library.
+"""Parse values of settings that are also options of commands. No library is imported for it.
 
-Addresses are judged by `tasks.domain.given_address`: no error repeats one.
+Addresses are checked by `tasks.domain.given_address`: no error repeats one.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ _ROOT_PATH = re.compile(r"(?:/[A-Za-z0-9._~-]+)*")
 
 
 def sqlite_file(url: str) -> Path | None:
-    """Return the file of a SQLite database; None for another database, or one in memory."""
+    """Return the file of a SQLite database; None for another kind of database, or one in memory."""
     path = url.removeprefix("sqlite:///")
     return Path(path) if path != url and path not in ("", ":memory:") else None
 
 
 def database(text: str) -> str:
-    """Return the URL of a database, given as a URL or as a SQLite file. The folder of a cluster stays as it is.
+    """Return a database's URL. `text` is a URL, a SQLite file, or the folder of a cluster, which is returned unchanged.
 
     Raises:
-        InputError: the text is neither.
+        InputError: the text is none of these.
     """
     if _is_folder(text):
         return text
@@ -46,19 +46,19 @@ def _is_folder(text: str) -> bool:
 
 
 def read_redis_url(text: str) -> str:
-    """Check the address of a Redis, or of its sentinels. Raises InputError."""
+    """Return the URL of a Redis or its sentinels unchanged if it is usable. Raises InputError."""
     read_redis(text)
     return text
 
 
 def read_searxng_url(text: str) -> str:
-    """Check the address of a SearXNG. Raises InputError."""
+    """Return the URL of a SearXNG unchanged if it is usable. Raises InputError."""
     read_address(AddressKind.SEARCH_ENGINE, text)
     return text
 
 
 def lab_address(text: str) -> tuple[str, int]:
-    """Read HOST:PORT of a lab; only loopback is allowed. Raises InputError."""
+    """Return host and port of a lab from HOST:PORT. Only a loopback address is allowed. Raises InputError."""
     address = read_address(AddressKind.LAB, text)
     try:
         is_loopback = ip_address(address.host) in ip_network("127.0.0.0/8")
@@ -78,7 +78,7 @@ def read_kinds(text: str) -> frozenset[Kind]:
 
 
 def read_proxy(text: str) -> str:
-    """Read the address of a proxy. socks5 becomes socks5h: every proxy resolves names itself.
+    """Return the URL of a proxy. socks5 is replaced by socks5h, so that the proxy resolves host names.
 
     Raises:
         InputError: the address is wrong. The message does not quote it, as it may contain a password.
@@ -89,7 +89,7 @@ def read_proxy(text: str) -> str:
 
 
 def read_public_address(text: str) -> str:
-    """Read the address that browsers see of a dashboard behind a proxy. Raises InputError."""
+    """Return the address at which browsers reach a dashboard that is behind a proxy. Raises InputError."""
     try:
         parts = urlsplit(text)
         is_whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -102,7 +102,7 @@ def read_public_address(text: str) -> str:
 
 
 def read_root_path(text: str) -> str:
-    """Read the path below which a proxy shows the dashboard, without a slash at its end. Raises InputError."""
+    """Return the path under which a proxy serves the dashboard, without a slash at its end. Raises InputError."""
     path = text.rstrip("/")
     if not _ROOT_PATH.fullmatch(path):
         raise InputError("write a path of letters, digits and -._~ that begins with /, as /reviews")

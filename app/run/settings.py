@@ -1,6 +1,7 @@
-"""Reads the settings from the environment and from the file `.env` of the current folder. No other module does.
+"""Read the settings from the environment and from the file `.env` of the current folder. No other module reads them.
 
-Every variable begins with REVIEWLOOP_. A command's options override it, it overrides the defaults of `setting_fields`.
+The name of every variable begins with REVIEWLOOP_. Options of a command override variables, and variables override
+the defaults of `setting_fields`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _FILE = Path(".env")
 
 
 def load_settings(environment: Mapping[str, str] | None = None, **options: Any) -> Settings:
-    """Return the settings of REVIEWLOOP_* variables, overridden by a command's options that are not `None`.
+    """Return the settings from REVIEWLOOP_* variables. A command's options that are not `None` override them.
 
     Raises:
         InputError: a value can't be read; the message names the variable.
@@ -57,15 +58,18 @@ def load_settings(environment: Mapping[str, str] | None = None, **options: Any) 
 
 
 def logging_wanted() -> tuple[str, str]:
-    """Return `log_level` and `log_format` of the environment, unchecked: `load_settings` refuses wrong ones."""
+    """Return `log_level` and `log_format` of the environment.
+
+    They are not checked: `load_settings` refuses wrong ones.
+    """
     given = _environment()
     return given.get(f"{PREFIX}LOG_LEVEL", ""), given.get(f"{PREFIX}LOG_FORMAT", "")
 
 
 def language_wanted() -> str:
-    """Return the language that the environment asks for: REVIEWLOOP_LANG unchecked, else LC_ALL, else LANG.
+    """Return the language that the environment asks for: by REVIEWLOOP_LANG, else by LC_ALL, else by LANG.
 
-    A locale without a catalog, such as `C`, gives `en`.
+    REVIEWLOOP_LANG is returned unchecked. A locale without translations, such as `C`, gives `en`.
     """
     from app.views.words import find_language
 
@@ -73,14 +77,17 @@ def language_wanted() -> str:
 
 
 def language_set() -> str | None:
-    """Return the language that REVIEWLOOP_LANG names; `None` if it is not set or has no catalog."""
+    """Return the language that REVIEWLOOP_LANG names; `None` if it is not set or the language has no translations."""
     from app.views.words import find_language
 
     return find_language(_read_language())
 
 
 def _read_language() -> str:
-    """Return REVIEWLOOP_LANG, or an empty text. Skip wrong lines of `.env`: they are reported in this language."""
+    """Return REVIEWLOOP_LANG, or an empty text if it is not set.
+
+    Wrong lines of `.env` are skipped here, because the error about them will be written in this language.
+    """
     name = f"{PREFIX}LANG"
     if name in os.environ:
         return os.environ[name]
@@ -98,7 +105,7 @@ def tell_gettext(code: str) -> None:
 
 
 def misspelt(environment: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return unknown REVIEWLOOP_ variables, each with the name that was probably meant, or an empty text."""
+    """Return the unknown REVIEWLOOP_ variables, each with the name that was probably meant; empty if none is close."""
     given = _environment() if environment is None else environment
     named = [name.removeprefix(PREFIX) for name in sorted(given) if name.startswith(PREFIX)]
     if not named:
@@ -119,7 +126,7 @@ def misspelt(environment: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 def as_environment(settings: Settings) -> dict[str, str]:
-    """Return the environment of a child process with these settings: this one's, with its REVIEWLOOP_* replaced."""
+    """Return the environment for a child process: that of this process, with REVIEWLOOP_* replaced by the settings."""
     from app.run.setting_fields import as_text
 
     environment = {name: text for name, text in os.environ.items() if not name.startswith(PREFIX)}
@@ -128,14 +135,14 @@ def as_environment(settings: Settings) -> dict[str, str]:
 
 
 def logins() -> dict[str, str]:
-    """Return names, passwords and clients of sites, by variable (see tasks.signin.credentials)."""
+    """Return names, passwords and client ids for sites, by variable (see `tasks.signin.credentials`)."""
     return {name: text for name, text in _environment().items() if name.startswith(LOGIN_PREFIX)}
 
 
 def variables(text: str, origin: str, prefix: str) -> Iterator[tuple[str, str]]:
-    """Yield names and values of NAME=VALUE lines whose names begin with a prefix.
+    """Yield name and value of each NAME=VALUE line whose name begins with a prefix.
 
-    A value may stand in quotes. Blank lines and lines that begin with # are skipped.
+    A value may be in quotes. Blank lines and lines that begin with # are skipped.
 
     Raises:
         InputError: a line has another form; the message names file and line.
@@ -191,6 +198,6 @@ def _read_reason(error: OSError | UnicodeDecodeError) -> Message:
 
 
 def use_environment(environment: Mapping[str, str]) -> None:
-    """Replace the environment of this process, which was forked from another program."""
+    """Replace the environment variables of this process, which was forked from another program."""
     os.environ.clear()
     os.environ.update(environment)

@@ -1,6 +1,6 @@
-"""Make the parts of a process that runs sweeps: scheduling context, alerts, reports, planning.
+"""Make the objects that a process needs to run sweeps: scheduling context, alerts, reports, planning.
 
-Crawl nodes of a cluster don't load them: strategies, reports and senders take 20 MB.
+Crawl nodes of a cluster don't import this module: strategies, reports and senders take 20 MB.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from app.reports.scheduled_files import DeliveryTools, deliver_due
 from app.reports.summary import write_report
-from app.run.preflight import Askable
+from app.run.preflight import UnaskedSites
 from app.run.setting_fields import Settings
 from app.run.settings import language_set
 from app.run.wiring import pseudonyms
@@ -40,7 +40,7 @@ from tasks.worker.fetcher import Dependencies, Fetcher
 
 
 def context(settings: Settings, catalog: Catalog) -> Context:
-    """Return the context of the sweeps."""
+    """Return the context of the sweeps: catalog, settings and strategies."""
     settings.use_themes()
     loop = settings.loop()
     return Context(catalog, loop, HostCatalog(catalog), Random(settings.seed), SchedulerState(loop.strategy))
@@ -66,7 +66,7 @@ def control(
     ending: Event,
     **own: Callable[..., object],
 ) -> Control:
-    """Return the resources of the sweeps.
+    """Return the functions and connections that the sweeps use.
 
     Args:
         writer: writes records that must survive an outage of the database: alerts and files that were sent.
@@ -93,7 +93,7 @@ def control(
 
 
 def _judge_rises(store: Store, writer: Writer, catalog: Catalog) -> None:
-    """Judge which themes rise, and store the result, unless that was done today and after the last import."""
+    """Judge which themes rise, and store the result. Do nothing if that was done today and after the last import."""
     with store.read() as tx:
         today = local_time(tx.now).date()
         stored = load_value(tx, themes.RISES)
@@ -133,12 +133,12 @@ def delivery_tools(settings: Settings) -> DeliveryTools:
     )
 
 
-async def make_tasks(writer: Writer, catalog: Catalog, tools: Dependencies, askable: Askable) -> int:
-    """Make the tasks of new products, with robots.txt fetched by these tools. Return their number."""
+async def make_tasks(writer: Writer, catalog: Catalog, tools: Dependencies, unasked: UnaskedSites) -> int:
+    """Make the tasks of new products, and return their number. `tools` fetch the robots.txt of the sites."""
 
     def robots_of(url: str) -> Awaitable[RobotsRules]:
         return Fetcher(tools, Timing(time.monotonic), lambda _wait_s: None).robots(url)
 
     return await planning.plan(
-        writer, catalog, robots_of, ROBOTS_TOKEN, askable.list_unasked, late=askable.due
+        writer, catalog, robots_of, ROBOTS_TOKEN, unasked.list_unasked, late=unasked.due
     )

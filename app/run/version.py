@@ -1,4 +1,4 @@
-"""The project's folder, its version and default paths, which the help of commands needs."""
+"""The project's folder, version and default paths. The help texts of commands need them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DEFAULT_DATA = Path(".reviewloop")
 
 
 def _version() -> str:
-    """Return the project's version: of the source tree if this runs in one, else of the installed package."""
+    """Return the project's version: of the source tree if the program runs in one, else of the installed package."""
     project = ROOT / "pyproject.toml"
     if project.is_file():
         return str(tomllib.loads(project.read_text("utf-8"))["project"]["version"])

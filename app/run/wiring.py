@@ -1,4 +1,4 @@
-"""Make the parts of a crawl node from its settings: tools, sign-ins, pseudonyms."""
+"""Make the objects that a crawl node needs from its settings: tools, sign-ins, pseudonyms."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class SharedTools:
 
     Attributes:
         browser: runs the scripts of pages; `None` if there is no Chromium.
-        requests: log of the requests, if the settings name one.
+        requests: log of all requests, if the settings name a file for it.
     """
 
     reader: PageReader
@@ -88,13 +88,14 @@ async def open_tools(
     seen: SeenPages,
     shared: SharedTools | None = None,
 ) -> AsyncIterator[Dependencies]:
-    """Open the tools of one node, with its downloader bound to the address of the settings.
+    """Open the tools of one node. Its downloader sends requests from the address that the settings name.
 
-    Nodes without a bound address share their machine's address. A host sees them as one client with one
-    `per_address_per_s`.
+    Nodes without an address of their own share their machine's address. A host sees them as one client, and they share
+    one limit `per_address_per_s`.
 
     Args:
-        shared: tools to share; by default the node opens its own, without a log of requests, as a file has one writer.
+        shared: tools to share with other nodes. By default the node opens its own, without a log of requests, because
+            only one process may write to that file.
     """
     crawl, address = settings.crawl(), settings.address
     hosts = HostCatalog(catalog)
@@ -137,7 +138,7 @@ def open_node(
     writer: Writer,
     on_free: Callable[[], None],
 ) -> CrawlNode:
-    """Open a node, which runs leases from now on.
+    """Open a node, which runs leases until it is stopped.
 
     Args:
         on_free: called on the event loop when a slot is free.
@@ -149,18 +150,18 @@ def open_node(
 
 
 def new_browser(settings: Settings) -> Browser | None:
-    """Return a browser for the scripts of pages, or None without a Chromium. Its first page starts it."""
+    """Return a browser for pages made by scripts; `None` if there is no Chromium. It starts with the first page."""
     program = None if any(missing(settings.chromium)) else find_chromium(settings.chromium)
     return Browser(program) if program is not None else None
 
 
 def entries_of_node(settings: Settings, catalog: Catalog) -> dict[str, str]:
-    """Return the entries of the catalog that a node of this process registers with."""
+    """Return the catalog entries that a node of this process can crawl and registers with."""
     return (entries_without_browser if any(missing(settings.chromium)) else entries_of)(catalog)
 
 
 def machine(settings: Settings) -> str:
-    """Return the name that processes behind one outgoing address share."""
+    """Return the name that identifies all processes behind one outgoing address."""
     return settings.machine or platform.node()
 
 
@@ -168,7 +169,7 @@ def sign_ins(settings: Settings, catalog: Catalog) -> SignIns:
     """Return the sign-ins of one node, from the catalog, the credentials of the environment and the encrypted file.
 
     Raises:
-        MissingCredential: there are credentials of a site, but no key that encrypts what the site grants.
+        MissingCredential: a site has credentials, but there is no key to encrypt the session that the site grants.
     """
     names = signing(catalog)
     secret = settings.secret_key
@@ -210,18 +211,18 @@ def sign_ins(settings: Settings, catalog: Catalog) -> SignIns:
 
 
 def own_sign_in_methods() -> Mapping[str, OwnMethod]:
-    """Return the sign-in methods that distributions bring, by site: classes that take the catalog's rules."""
+    """Return the sign-in methods that installed packages provide, by site: classes that take the catalog's rules."""
     return {method.name: method.load() for method in entry_points(group="reviewloop.sign_ins")}
 
 
 def _is_crawled(settings: Settings, catalog: Catalog, name: str) -> bool:
-    """Return True if a node of these kinds asks a site or engine of that name."""
+    """Return True if a node with the kinds of the settings asks the site or engine of this name."""
     kind = catalog.engines[name].kind if name in catalog.engines else catalog.kind_of(name)
     return settings.kinds is None or kind in settings.kinds
 
 
 def pseudonyms(settings: Settings) -> Pseudonyms | None:
-    """Return the maker of authors' pseudonyms, or None if names are stored as they are.
+    """Return the object that replaces authors' names by pseudonyms, or None if names are stored as they are.
 
     Raises:
         InputError: the key is too short, or its file can't be read or made.
@@ -241,11 +242,17 @@ def pseudonyms(settings: Settings) -> Pseudonyms | None:
 
 
 async def describe(writer: Writer, names: Sequence[str]) -> None:
-    """Store the parameters of this machine for its nodes, which crawl meanwhile: timing the disk takes a while."""
+    """Measure this machine and store the result for its nodes.
+
+    They crawl meanwhile, because timing the disk takes a while.
+    """
     parameters = await asyncio.to_thread(this_machine)
     await writer.run(lambda tx: nodes.describe(tx, names, parameters))
 
 
 def utc_now() -> datetime:
-    """Return the time of the wall clock, for dates on pages (3小时前) and Retry-After, never for leases."""
+    """Return the current time of the system clock.
+
+    Use it for dates on pages (3小时前) and Retry-After, never for leases.
+    """
     return datetime.now(UTC)

@@ -10,7 +10,7 @@ from patience import PATIENCE_S
 from app.cli.crawl.plan import searxng_notes
 from app.run import preflight as module
 from app.run.crawl_plan import crawl_plan
-from app.run.preflight import Askable, Preflight, preflight
+from app.run.preflight import UnaskedSites, Preflight, preflight
 from app.run.setting_fields import Settings
 from splitter.catalog.load import load_catalog
 from splitter.errors import Message
@@ -237,13 +237,13 @@ def test_what_can_be_asked_is_looked_up_again_after_a_while():
         looks.append(now[0])
         return Preflight(asked=())
 
-    askable = Askable(look, Preflight(asked=()), lambda: now[0])
-    assert not askable.due
-    assert askable.list_unasked() == {}
+    unasked = UnaskedSites(look, Preflight(asked=()), lambda: now[0])
+    assert not unasked.due
+    assert unasked.list_unasked() == {}
     now[0] = 61.0
-    assert askable.due
-    askable.list_unasked()
-    askable.list_unasked()
+    assert unasked.due
+    unasked.list_unasked()
+    unasked.list_unasked()
     assert looks == [61.0]
 
 

@@ -139,7 +139,7 @@ def make_plan(
     return plan
 
 
-def askable_or_refuse(
+def require_askable_sites(
     settings: Settings, store: Store, nodes: Sequence[Node], *, may_be_none: bool = False
 ) -> Preflight:
     """Find out which sites can be crawled, and report it unless a lab serves all of them.

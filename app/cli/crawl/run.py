@@ -98,7 +98,7 @@ def run(
         refused = crawling.add_names(store, given, may_be_none=web)
         if web:
             stack.enter_context(running_dashboard(settings, store, web_host))
-        found = crawling.askable_or_refuse(settings, store, rows, may_be_none=web)
+        found = crawling.require_askable_sites(settings, store, rows, may_be_none=web)
         from app.run.embedded import (
             crawl,  # loads the downloader, which a plan does not need
         )
@@ -186,7 +186,7 @@ def up(
     with Cluster(settings, data, say) as cluster, store_for_work(cluster.settings) as store:
         rows = list_nodes(settings, store, nodes, _NODES_OF_A_CLUSTER)
         refused = crawling.add_names(store, given)
-        crawling.askable_or_refuse(settings, store, rows)
+        crawling.require_askable_sites(settings, store, rows)
         crawling.announce(len(rows), settings)
         if own:
             # It has no password: access to its folder gives access to the data.

@@ -1,1 +1,1 @@
-"""The cluster runner: Celery workers and beat over PostgreSQL and Redis, and `up`, which starts one on a machine."""
+"""The cluster runner: Celery workers and beat over PostgreSQL and Redis, and `up`, which runs all on one machine."""

@@ -45,7 +45,7 @@ _BROKER_ANSWER_S = 10.0
 
 
 class PromptConnection(Connection):
-    """A connection to the broker with short pauses between tries: kombu's own pauses grow to half a minute."""
+    """A connection to the broker that tries again after short pauses. Kombu's own pauses grow to half a minute."""
 
     def ensure_connection(self, *given: Any, **options: Any) -> Any:
         """Connect, trying again until it succeeds."""
@@ -55,7 +55,7 @@ class PromptConnection(Connection):
 def make_app(settings: Settings) -> Celery:
     """Return the Celery application: JSON only, late acknowledgement, no results, queue `control` by default.
 
-    With a secret key, messages are signed, and a worker takes no others (`app.run.cluster.signing`).
+    If a secret key is set, messages are signed, and a worker refuses unsigned messages (`app.run.cluster.signing`).
 
     Raises:
         InputError: the settings don't name a Redis and a PostgreSQL.
@@ -122,7 +122,10 @@ def make_app(settings: Settings) -> Celery:
 
 
 def _acknowledge(channel: Channel, delivery_tag: str, multiple: bool = False) -> None:
-    """Acknowledge a message unless its connection is gone: kombu raises an AttributeError, which ends the worker."""
+    """Acknowledge a message, or do nothing if its connection is gone.
+
+    Kombu would raise an AttributeError, which ends the worker.
+    """
     if channel.connection is not None:
         _KOMBU_ACK(channel, delivery_tag, multiple)  # type: ignore[no-untyped-call]
 
@@ -131,7 +134,7 @@ def beat_schedule(silent_after_s: float) -> dict[str, dict[str, Any]]:
     """Return the schedule table in the form that beat reads.
 
     Sweeps that are due at the same times share a message, because each message costs beat and its worker some
-    milliseconds. Sweeps of the scheduler's transaction have separate messages, because others may take long. If a
+    milliseconds. Sweeps in the scheduler's transaction have separate messages, because the others may take long. If a
     sweep still runs when its next message comes, it is left out (`tasks.jobs.celery_tasks`).
     """
     entries: dict[str, dict[str, Any]] = {}
@@ -151,7 +154,10 @@ def beat_schedule(silent_after_s: float) -> dict[str, dict[str, Any]]:
 
 
 class PulsedScheduler(Scheduler):
-    """Beat's scheduler with a pulse. It stores no progress for a restart, because the intervals are short."""
+    """Beat's scheduler, which also writes a pulse.
+
+    It stores no state for a restart, because the intervals are short.
+    """
 
     def __init__(self, app: Any, **options: Any) -> None:
         self._pulse = Pulse(app.conf.reviewloop_pulse_file)
@@ -167,7 +173,7 @@ class PulsedScheduler(Scheduler):
         return wait_s
 
     def _ensure_connected(self) -> Any:
-        """Connect to the broker, however long it is away: a loop that waits for it is not held."""
+        """Connect to the broker and beat meanwhile, so that beat is not taken for blocked while the broker is away."""
 
         def note(error: Exception, _pause_s: float) -> None:
             self._pulse.beat()
@@ -177,10 +183,11 @@ class PulsedScheduler(Scheduler):
 
 
 class Runtime(bootsteps.StartStopStep):
-    """Opens the scheduler for queue `control` and the crawl node for queue `crawl.NODE`.
+    """Opens the scheduler for queue `control` or the crawl node for queue `crawl.NODE`.
 
-    It starts after the pool and before the consumer, and stops in the reverse order. While it stops, the consumer takes
-    no further messages, but the pool's threads still wait for their attempts, which can still be acknowledged.
+    The step starts after the worker's pool and before its consumer, and stops in the reverse order. While it stops, the
+    consumer takes no further messages, but the pool's threads still wait for their attempts, which can still be
+    acknowledged.
     """
 
     requires = ("celery.worker.components:Pool",)
@@ -191,7 +198,10 @@ class Runtime(bootsteps.StartStopStep):
         self._stack = ExitStack()
 
     def start(self, worker: Any) -> None:
-        """Open. End the process with 2 if the settings are wrong, with 1 if the database doesn't answer."""
+        """Open the scheduler or node.
+
+        Exit the process with 2 if the settings are wrong, with 1 if the database doesn't answer.
+        """
         try:
             with ExitStack() as stack:
                 self._open(worker, stack)
@@ -201,7 +211,10 @@ class Runtime(bootsteps.StartStopStep):
             raise SystemExit(2) from None
 
     def stop(self, worker: Any) -> None:  # noqa: ARG002
-        """Give leases back, let sweeps end, and close. A node takes at most `node_process.STOP_S`."""
+        """Give leases back, let sweeps end, and close the scheduler or node.
+
+        A node takes at most `node_process.STOP_S`.
+        """
         self._stack.close()
 
     terminate = stop
@@ -238,6 +251,6 @@ class Runtime(bootsteps.StartStopStep):
 
 
 def _end_sweeps(control: Control, pool: Executor) -> None:
-    """Wait for running sweeps. They stop at their next step, before their resources are closed."""
+    """Wait until running sweeps end. They stop at their next step, before their resources are closed."""
     control.ending.set()
     pool.shutdown(cancel_futures=True)

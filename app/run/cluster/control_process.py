@@ -1,4 +1,4 @@
-"""The scheduler's process in a cluster: its store and the resources of its sweeps."""
+"""The scheduler's process in a cluster: opens its store, and the connections and functions that its sweeps use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from app.run import sweep_wiring, wiring
 from app.run.cluster.redis_outage import LOSSES, RedisOutage
 from app.run.nodes import browser_obstacle
 from app.run.open_store import open_redis, open_store
-from app.run.preflight import Askable, preflight
+from app.run.preflight import UnaskedSites, preflight
 from app.run.setting_fields import Settings
 from splitter.catalog.model import Catalog
 from tasks.domain.grants import Grants
@@ -37,7 +37,7 @@ _LOOK_S = 0.2
 
 @contextmanager
 def open_control(settings: Settings, outage: RedisOutage) -> Iterator[Opened]:
-    """Open the resources of the tasks in queue `control`, for as long as the block runs.
+    """Open what the tasks in queue `control` use, and close it at the end of the block.
 
     Args:
         outage: logs that Redis is away.
@@ -47,7 +47,7 @@ def open_control(settings: Settings, outage: RedisOutage) -> Iterator[Opened]:
         writer = Writer(store)
         try:
             browser = partial(browser_obstacle, store)
-            askable = Askable(partial(preflight, settings, catalog, search=False, browser=browser))
+            unasked = UnaskedSites(partial(preflight, settings, catalog, search=False, browser=browser))
             control = sweep_wiring.control(
                 settings,
                 catalog,
@@ -55,7 +55,7 @@ def open_control(settings: Settings, outage: RedisOutage) -> Iterator[Opened]:
                 writer,
                 ending,
                 write=store.write,
-                plan=lambda: _plan(settings, store, writer, askable, catalog, ending),
+                plan=lambda: _plan(settings, store, writer, unasked, catalog, ending),
                 fill_seen=lambda: asyncio.run(_fill_seen(settings, store)),
             )
             with _ask_grants(settings, control.context.host_names, outage) as grants:
@@ -74,7 +74,10 @@ async def _fill_seen(settings: Settings, store: Store) -> None:
 def _ask_grants(
     settings: Settings, hosts: Collection[str], outage: RedisOutage
 ) -> Iterator[Callable[[], Grants]]:
-    """Yield a function that asks Redis for the rates that hosts grant. Only one thread at a time may call it."""
+    """Yield a function that asks Redis how many requests per second each host grants.
+
+    One thread at a time may call it.
+    """
     with asyncio.Runner() as runner:
         stack = AsyncExitStack()
         redis = runner.run(stack.enter_async_context(open_redis(settings)))
@@ -95,19 +98,19 @@ def _ask_grants(
 
 
 def _plan(
-    settings: Settings, store: Store, writer: Writer, askable: Askable, catalog: Catalog, ending: Event
+    settings: Settings, store: Store, writer: Writer, unasked: UnaskedSites, catalog: Catalog, ending: Event
 ) -> None:
-    """Make the tasks of new products, then start a turn of the loop without delay."""
+    """Make the tasks of new products, then request a turn of the loop."""
     with store.read() as tx:
-        late = askable.due and bool(tasks.list_late_sites(tx))
+        late = unasked.due and bool(tasks.list_late_sites(tx))
         if not late and not tasks.list_unplanned(tx, 1):
             return
-    if asyncio.run(_until_ending(ending, _make_tasks(settings, writer, askable, catalog))):
+    if asyncio.run(_until_ending(ending, _make_tasks(settings, writer, unasked, catalog))):
         request_turn()
 
 
 async def _until_ending(ending: Event, work: Coroutine[Any, Any, int]) -> int:
-    """Return the result of work, or 0 if the process ends first: hosts or Redis may take long to answer."""
+    """Return the result of `work`, or 0 if the process ends first, because hosts or Redis may take long to answer."""
     task = asyncio.create_task(work)
     while not task.done():
         if ending.is_set():
@@ -116,11 +119,14 @@ async def _until_ending(ending: Event, work: Coroutine[Any, Any, int]) -> int:
     return 0 if task.cancelled() else task.result()
 
 
-async def _make_tasks(settings: Settings, writer: Writer, askable: Askable, catalog: Catalog) -> int:
-    """Make tasks with tools opened for this purpose, on this event loop."""
+async def _make_tasks(settings: Settings, writer: Writer, unasked: UnaskedSites, catalog: Catalog) -> int:
+    """Make the tasks of new products, and return their number.
+
+    Opens connections for this call and closes them again.
+    """
     async with open_redis(settings) as redis:
         permits = RedisPermits(redis, asyncio.get_running_loop().time)
         async with wiring.open_tools(
             settings, catalog, RobotsCache(writer), permits, SeenPages(None)
         ) as tools:
-            return await sweep_wiring.make_tasks(writer, catalog, tools, askable)
+            return await sweep_wiring.make_tasks(writer, catalog, tools, unasked)

@@ -56,11 +56,11 @@ _TURN_KEY = "reviewloop:turn"
 
 
 class NodeProcess:
-    """This process's node, a context manager. Any thread may call `crawl`.
+    """The crawl node of this process, as a context manager. Any thread may call `crawl`.
 
     Args:
-        settings: address and kinds override those of the node's row.
-        slots: number of attempts at once, the size of the pool.
+        settings: their address and kinds override those of the node's row in the database.
+        slots: number of attempts that run at the same time, equal to the size of the pool.
         outage: logs that Redis is away.
     """
 
@@ -73,7 +73,7 @@ class NodeProcess:
         self._thread = Thread(target=self._live, name=f"reviewloop-{name}", daemon=True)
 
     def __enter__(self) -> NodeProcess:
-        """Open the node. Raises the error of the background thread, if it fails."""
+        """Open the node. If the background thread fails, raise its error."""
         self._thread.start()
         self._ready.result()
         return self
@@ -81,7 +81,7 @@ class NodeProcess:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop the node. Attempts that run are interrupted, and their pages stay stored."""
+        """Stop the node. Running attempts are interrupted; the pages that they stored remain."""
         loop, end, _ = self._ready.result()
         loop.call_soon_threadsafe(end.set)
         self._thread.join(STOP_S + 3 * _CLOSE_S)
@@ -90,7 +90,7 @@ class NodeProcess:
         """Hand leases to the node, which runs them on its event loop.
 
         Raises:
-            TaskError: a lease belongs to another node: its message came to the wrong queue.
+            TaskError: a lease belongs to another node, because its message came to the wrong queue.
         """
         others = sorted({lease.node for lease in leases} - {self._name})
         if others:
@@ -175,7 +175,10 @@ class NodeProcess:
         return wiring.open_node(own, row, tools, catalog, writer, on_free)
 
     def _register(self, entries: Mapping[str, str], tx: Transaction) -> Node:
-        """Register the node, so that it may get leases. This process's settings override its row."""
+        """Register the node, so that it gets leases.
+
+        The address and kinds of this process override those of the node's row.
+        """
         check_revision(tx, MIGRATIONS)
         row = nodes.find(tx, self._name) or Node(self._name, frozenset(Kind), self._slots)
         own, machine = self._settings, wiring.machine(self._settings)
@@ -189,7 +192,7 @@ class NodeProcess:
         return node
 
     async def _stop(self, node: CrawlNode, writer: Writer) -> None:
-        """Stop the node. Then take back the leases that it did not give back in time or got while it stopped."""
+        """Stop the node. Then release the leases that the node did not give back in time, or got while it stopped."""
         try:
             async with asyncio.timeout(STOP_S):
                 await node.stop(_STOPS)
@@ -208,7 +211,7 @@ class NodeProcess:
 
 
 async def _beating(pulse: Pulse) -> None:
-    """Beat until cancelled, on the event loop of the crawl, so that a blocked loop is noticed."""
+    """Write the pulse until cancelled, on the event loop of the crawl, so that a blocked loop is noticed."""
     while True:
         pulse.beat()
         await asyncio.sleep(EVERY_S)
@@ -228,11 +231,11 @@ def _open_broker() -> None:
 
 
 class TurnRequests:
-    """Requests turns of the loop from the control worker, at most a few a second in the whole cluster.
+    """Asks the control worker for turns of the loop, at most a few times a second in the whole cluster.
 
     Args:
         redis: holds the mark of the last request.
-        send: sends a request to the control worker, which blocks for a moment.
+        send: sends a request to the control worker. The call blocks for a moment.
     """
 
     def __init__(self, redis: Redis, send: Callable[[], None]) -> None:
@@ -241,11 +244,11 @@ class TurnRequests:
         self._free = asyncio.Event()
 
     def ask(self) -> None:
-        """Request a turn because a slot is free. Call it on the event loop."""
+        """Ask for a turn because a slot is free. Call it on the event loop."""
         self._free.set()
 
     async def serve(self) -> None:
-        """Send requests until cancelled. If one fails, the next sweep serves the slot."""
+        """Send requests until cancelled. If a request fails, the next regular turn fills the free slot."""
         while True:
             await self._free.wait()
             self._free.clear()

@@ -1,4 +1,4 @@
-"""Import the modules that the programs of a cluster need, in the process that they are forked from."""
+"""Import the modules that the programs of a cluster need, in the process that these programs are forked from."""
 
 import gc
 import signal

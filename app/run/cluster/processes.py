@@ -1,8 +1,8 @@
 """Child processes, and the programs of a cluster on one machine: control worker, beat, crawl nodes, dashboard.
 
-Children end with their parent. They are in groups of their own, so that only the parent gets a terminal's Ctrl-C.
+Children end when their parent ends. They are in process groups of their own, so only the parent gets Ctrl-C.
 
-On Linux the Celery programs are forks of one process, which has imported what they need (`app.run.cluster.preloaded`).
+On Linux the Celery programs are forks of one process, which has imported their modules (`app.run.cluster.preloaded`).
 A separate program would need more than a second of CPU for imports, and 60 MB of memory that forks share.
 """
 
@@ -42,15 +42,15 @@ class Program:
     """A program that the supervisor keeps running.
 
     Attributes:
-        log: file that its output is appended to.
-        environment: `None` for this process's own.
-        stop_signal: signal that asks it to end. On Linux it also gets this signal if the parent is killed.
-        stop_s: maximum seconds that it may take to end before it is killed.
-        user: account that it runs under; `None` for this process's own.
-        pulse: file of its pulse (`app.run.cluster.pulse`), if it has one.
-        silent_s: seconds without a beat of its pulse after which it counts as blocked.
+        log: file that the program's output is appended to.
+        environment: environment variables of the program; `None` for those of this process.
+        stop_signal: signal that asks the program to end. On Linux it also gets this signal if its parent is killed.
+        stop_s: maximum seconds that the program may take to end before it is killed.
+        user: account that the program runs under; `None` for the account of this process.
+        pulse: file that the program writes as its pulse (`app.run.cluster.pulse`), if it has one.
+        silent_s: seconds without a beat of its pulse after which the program counts as blocked.
         forked: True if the command is `python -m MODULE ARGUMENT...`, so that it may be forked on Linux.
-        needed: False if the cluster does its work without it.
+        needed: False if the cluster does its work without the program.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Program:
 
 
 class Fork:
-    """A forked program, with the methods of `Popen` that its callers use."""
+    """A forked program, with those methods of `Popen` that the supervisor uses."""
 
     def __init__(self, program: Program) -> None:
         import_for_forks()
@@ -79,7 +79,7 @@ class Fork:
 
     @property
     def returncode(self) -> int | None:
-        """The exit status, negative for a signal; `None` while it runs."""
+        """The exit status, negative if a signal ended the program; `None` while it runs."""
         return self._process.exitcode
 
     def poll(self) -> int | None:
@@ -87,7 +87,7 @@ class Fork:
         return self._process.exitcode
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait until it has ended, and return its exit status. Raises `subprocess.TimeoutExpired`."""
+        """Wait until the program has ended, and return its exit status. Raises `subprocess.TimeoutExpired`."""
         self._process.join(timeout)
         status = self.poll()
         if status is None:
@@ -109,7 +109,10 @@ Child = subprocess.Popen[bytes] | Fork
 
 
 def import_for_forks() -> None:
-    """Start the process that forks unless it runs, so that it imports while the servers start. Linux only."""
+    """Start the process that forks programs, unless it runs, so that it imports modules while the servers start.
+
+    Linux only.
+    """
     if _FORKS is not None:
         # Without the main module, each fork would import it again.
         _FORKS.set_forkserver_preload(["__main__", "app.run.cluster.preloaded"])
@@ -117,12 +120,12 @@ def import_for_forks() -> None:
 
 
 def end_with_parent(number: signal.Signals) -> None:
-    """Let the kernel send this process a signal when the process that made it ends. Linux only."""
+    """Let the kernel send this process a signal when its parent ends. Linux only."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(number))
 
 
 def _become(program: Program) -> None:
-    """Turn this fork into a program."""
+    """Run a program in this forked process, and never return."""
     os.setpgid(0, 0)
     end_with_parent(program.stop_signal)
     ctypes.CDLL(None).prctl(_PR_SET_NAME, program.name.encode())  # what `ps` and `top` show
@@ -137,7 +140,7 @@ def _become(program: Program) -> None:
 
 
 def start(program: Program) -> Child:
-    """Start a program. Only the main thread may: on Linux a child ends with the thread that made it."""
+    """Start a program. Call it on the main thread: on Linux a child ends with the thread that made it."""
     if program.forked and _FORKS is not None:
         return Fork(program)
     with program.log.open("ab") as log:
@@ -154,7 +157,7 @@ def start(program: Program) -> Child:
 
 
 def stop(running: Sequence[tuple[Program, Child]]) -> list[str]:
-    """Ask programs to end, wait, and kill those that don't. Return the names of the killed."""
+    """Ask programs to end, wait, and kill those that don't end in time. Return the names of the killed programs."""
     for program, process in running:
         if process.poll() is None:
             process.send_signal(program.stop_signal)
@@ -179,7 +182,7 @@ def last_lines(log: Path) -> str:
 
 
 def account(user: str | None) -> dict[str, Any]:
-    """Return Popen arguments that run a child as `user`, without our privileges. `None` runs it as ourselves."""
+    """Return Popen arguments that run a child as `user`, without the privileges of this process; empty for `None`."""
     return {} if user is None else {"user": user, "group": user, "extra_groups": ()}
 
 
@@ -218,7 +221,7 @@ def node_program(row: Node, settings: Settings, log: Path) -> Program:
 
 
 def web_program(settings: Settings, log: Path, port: int) -> Program:
-    """Return the dashboard, which only this machine reaches."""
+    """Return the dashboard. Only this machine can reach it."""
     command = [sys.executable, "-m", "app", "web", "--port", str(port)]
     environment = as_environment(settings)
     return Program(

