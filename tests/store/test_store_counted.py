@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 from test_store_imports import imported
-from world import SITE, START, hit, review
+from world import SITE, START, hit, review, statements
 
 from app.actions import product_actions
 from app.actions.product_actions import BulkEdit
@@ -213,6 +213,20 @@ def list_counted_as(world):
 def check(world):
     world.do(reposts.set_mark, "reposts", max((row.id for row in world.rows(reviews)), default=0))
     assert world.verification().violations == ()
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 7, 100])
+def test_the_database_answers_to_a_part_of_a_large_recount_at_once(world, monkeypatch, at_once):
+    monkeypatch.setattr(counted_reviews, "_AT_ONCE", at_once)
+    world.stored_page("甲", [judged(str(n), f"第{n}条{LONG}", themes=(SPOILED,)) for n in range(7)])
+    before = list_days(world)
+    with statements(world.store, by_round_trip=True) as sent:
+        product_actions.edit(world.store, "甲", ProductEdit(excluded_words=("没有的词",)), "ich")
+    parts = [text.count("INSERT INTO review_days") for text in sent]
+    assert sum(parts) == -(-7 // at_once)
+    assert max(parts) == 1
+    assert list_days(world) == before
+    check(world)
 
 
 @pytest.fixture

@@ -74,15 +74,6 @@ def test_a_list_may_be_longer_than_sqlite_has_marks_for(filled):
     assert [n for (n,) in filled.rows(OF, ids=[1, *range(9, 20_000)], but=[Verdict.REVIEW] * 5_000)] == [1]
 
 
-def test_statements_without_a_result_do_not_pile_up(tx):
-    waiting = []
-    for n in range(100):
-        tx.later("INSERT INTO hosts (host, robots_status) VALUES (:host, :n)", host=f"s{n}", n=n)
-        waiting.append(len(tx._pending))
-    assert max(waiting) == (0 if tx.is_sqlite else 31)
-    assert tx.value("SELECT count(*) FROM hosts") == 100
-
-
 def test_a_list_may_hold_bytes_and_enums(tx):
     assert tx.value("SELECT 1 WHERE :key IN :keys", key=b"\xff\x00", keys=[b"a", b"\xff\x00"]) == 1
     assert tx.value("SELECT 1 WHERE 'review' IN :verdicts", verdicts=[Verdict.REVIEW]) == 1

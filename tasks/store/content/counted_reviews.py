@@ -11,7 +11,7 @@ After an upgrade, the sweep `counts` adds the rows of older reviews (`fill`).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -159,16 +159,20 @@ def list_complained(value: str, *, sqlite: bool) -> str:
 def add_pages(tx: Transaction, page_ids: Collection[int], *, after: int = 0) -> None:
     """Add the rows of the reviews of pages; only of those with numbers above `after`."""
     if page_ids:
-        _add(tx, "r.page_id IN :pages AND +r.id > :after", pages=page_ids, after=after)
+        _add(tx, "r.page_id IN :pages AND +r.id > :after", tx.later, pages=page_ids, after=after)
 
 
-def _add(tx: Transaction, condition: str, **values: object) -> None:
-    """Add the rows of reviews that have none yet."""
+def _add(tx: Transaction, condition: str, send: Callable[..., object], **values: object) -> None:
+    """Add the rows of reviews that have none yet.
+
+    Args:
+        send: `later` or `run` of the transaction.
+    """
     days = f"{select_days(sqlite=tx.is_sqlite)} WHERE {condition} AND {IS_SHOWN} AND {IS_FIRST}"
     tx.later(_insert("review_days", DAY_COLUMNS, days), **values)
     has_themes = f"{IS_BUYERS} AND {IS_COUNTED} AND {IS_SHOWN} AND {IS_FIRST}"
     themes = f"{select_themes(sqlite=tx.is_sqlite)} WHERE {condition} AND {has_themes}"
-    tx.later(_insert("review_themes", (*THEME_COLUMNS, *QUOTE_COLUMNS), themes), **values)
+    send(_insert("review_themes", (*THEME_COLUMNS, *QUOTE_COLUMNS), themes), **values)
 
 
 def _insert(table: str, columns: Sequence[str], query: str) -> str:
@@ -186,13 +190,15 @@ def recount(tx: Transaction, *, pages: Collection[int] = (), reviews: Collection
         reviews: that change.
     """
     affected = _lock_affected(tx, pages, reviews)
+    # PostgreSQL must answer in time to all statements that are sent together.
+    send = tx.later if len(affected) == 1 else tx.run
     for some in affected:
         tx.later(_delete("review_days", DAY_COLUMNS, select_days(sqlite=tx.is_sqlite)), ids=some)
-        tx.later(_delete("review_themes", THEME_COLUMNS, select_themes(sqlite=tx.is_sqlite)), ids=some)
+        send(_delete("review_themes", THEME_COLUMNS, select_themes(sqlite=tx.is_sqlite)), ids=some)
     yield
     add_pages(tx, pages)
     for some in affected:
-        _add(tx, "r.id IN :ids", ids=some)
+        _add(tx, "r.id IN :ids", send, ids=some)
 
 
 def _delete(table: str, columns: Sequence[str], query: str) -> str:
@@ -270,7 +276,7 @@ def fill(tx: Transaction, most: int = FILLED_AT_ONCE) -> bool:
     after, upto = get_unfilled(tx)
     numbers = [one for (one,) in tx.rows(_NEXT_UNFILLED, after=after, upto=upto, most=most)]
     if numbers:
-        _add(tx, "r.id IN :ids", ids=numbers)
+        _add(tx, "r.id IN :ids", tx.later, ids=numbers)
         store_value(tx, _FILLING, tx.now, {"after": numbers[-1], "upto": upto})
     elif upto:
         tx.later("DELETE FROM stored_values WHERE name = :name", name=_FILLING)

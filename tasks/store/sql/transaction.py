@@ -50,8 +50,6 @@ _AT_ONCE = 5_000
 _MOST_MARKS = 4_096
 """Maximum number of marks for a list; SQLite may allow only 32,766 in a statement. A longer list is sent as JSON."""
 _AS_JSON = -1
-_MOST_PENDING = 32
-"""Number of statements that are sent at once: the server must answer them together in the time for one answer."""
 NOTHING: Mapping[str, Any] = {}
 
 
@@ -251,7 +249,7 @@ class Transaction:
         if self.is_sqlite:
             return cursor.execute(text, given)
         self._pending.append(cursor.mogrify(text, given))
-        if not deferred or len(self._pending) >= _MOST_PENDING:
+        if not deferred:
             self._send(cursor)
         return cursor
 
