@@ -108,9 +108,8 @@ def test_beat_runs_the_schedule_table_and_every_tick_expires():
     assert scheduled == {sweep.name: sweep.every_s for sweep in SWEEPS}
     together = [entry["args"] for entry in entries.values() if len(entry["args"]) > 1]
     assert together == [
-        ("plan", "links", "reposts", "counts"),
-        ("recall", "wake", "admit", "allocate", "rebalance"),
-        ("train", "seen", "alerts"),
+        ("plan", "recall", "wake", "admit", "allocate", "rebalance", "links", "reposts", "counts"),
+        ("recrawl_due", "train", "seen", "alerts"),
     ]
     for entry in entries.values():
         assert entry["options"] == {"queue": "control", "expires": entry["schedule"] + CLOCKS_S}

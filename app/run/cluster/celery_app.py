@@ -134,14 +134,14 @@ def beat_schedule(silent_after_s: float) -> dict[str, dict[str, Any]]:
     """Return the schedule table in the form that beat reads.
 
     Sweeps that are due at the same times share a message, because each message costs beat and its worker some
-    milliseconds. Sweeps in the scheduler's transaction have separate messages, because the others may take long. If a
-    sweep still runs when its next message comes, it is left out (`tasks.jobs.celery_tasks`).
+    milliseconds. If a sweep still runs when its next message comes, it is left out (`tasks.jobs.celery_tasks`), and
+    those of the scheduler's transaction come first, so that a long one holds up no other.
     """
     entries: dict[str, dict[str, Any]] = {}
     for sweep in SWEEPS:
         every_s = interval_s(sweep, silent_after_s)
         entry = entries.setdefault(
-            f"{'work' if sweep.run else 'turn'} every {every_s:g} s",
+            f"every {every_s:g} s",
             {
                 "task": "sweep",
                 "args": (),
