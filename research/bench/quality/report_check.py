@@ -34,7 +34,7 @@ _FIGURES = re.compile(
 _ROW = re.compile(r"<li>(\d+) · (.*?) <span", re.DOTALL)
 _BLOCK = re.compile(r'<h4 id="rows-(\d+)-(\w+)">.*?</h4>(.*?)</ul>', re.DOTALL)
 _PART = re.compile(r'<section class="product" id="product-\d+">.*?</section>', re.DOTALL)
-_CELL = re.compile(r"<g><title>([^<>]+), ([^<>,]+): ([\d,]+)</title><rect")
+_CELL = re.compile(r"<g><title>([^<>·]+) · ([^<>·]+?)(?:: |：)([\d,]+)</title><rect")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?%?")
 
