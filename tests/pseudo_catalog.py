@@ -48,6 +48,14 @@ def list_words_outside(text: str, data: str) -> set[str]:
     return set(re.findall(r"[A-Za-z]{2,}", re.sub(data, " ", text)))
 
 
+def list_marks_outside(text: str) -> list[str]:
+    """Return the places in which a mark of English punctuation that no catalog has stands behind a text of one."""
+    before = ""
+    while before != text:
+        before, text = text, _BRACKETS.sub("▮", text)
+    return re.findall(r".{0,30}(?:▮ ?(?:[:,;](?=\s)|\()|\(▮).{0,20}", text)
+
+
 def read_page(page: str) -> str:
     """Return what a person reads of a page, with the texts of its attributes."""
     plain = _NO_TEXT.sub(" ", page)

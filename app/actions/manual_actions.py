@@ -91,8 +91,7 @@ def _act_on_each(tx: Transaction, ids: Sequence[int], action: Action, who: str) 
         except (TaskError, InputError) as error:
             outcome.refused.append(RefusedSubtask(number, error.message))
     if outcome.done:
-        few = ", ".join(map(str, outcome.done[:20])) + (" ..." if len(outcome.done) > 20 else "")
-        subject = f"subtask{'s' if len(outcome.done) > 1 else ''} {few}"
+        subject = ", ".join(map(str, outcome.done[:20])) + (" ..." if len(outcome.done) > 20 else "")
         detail = {"subtasks": outcome.done[:1000], "count": len(outcome.done), **action.detail}
         notices.record_action(tx, who, action.name, subject, **detail)
     return outcome
@@ -107,7 +106,7 @@ def add_node(store: Store, node: Node, number: int | None, who: str) -> None:
     with store.begin() as tx:
         nodes.add(tx, node, number)
         proxy = str(node.proxy) if node.proxy is not None else None
-        notices.record_action(tx, who, "add", f"node {node.name}", address=node.address, proxy=proxy)
+        notices.record_action(tx, who, "add", node.name, address=node.address, proxy=proxy)
 
 
 def remove_node(store: Store, name: str, silent_after: timedelta, who: str) -> None:
@@ -115,11 +114,11 @@ def remove_node(store: Store, name: str, silent_after: timedelta, who: str) -> N
     with store.begin() as tx:
         nodes.remove(tx, name, silent_after)
         attempts.release_leases(tx, name, because(Reason.NODE_REMOVED))
-        notices.record_action(tx, who, "remove", f"node {name}")
+        notices.record_action(tx, who, "remove", name)
 
 
 def set_drained(store: Store, name: str, drained: bool, who: str) -> None:
     """Drain a node, or end its draining. Raises UnknownNode."""
     with store.begin() as tx:
         nodes.set_drained(tx, name, drained)
-        notices.record_action(tx, who, "drain" if drained else "resume", f"node {name}")
+        notices.record_action(tx, who, "drain" if drained else "resume", name)

@@ -13,7 +13,7 @@ from app.files.exporting import FORMATS, check_format
 from app.insight.periods import read_period
 from app.sending.delivery import parse_destination, shown_destination
 from app.views.words import language
-from splitter.errors import InputError
+from splitter.errors import InputError, Message
 from tasks.domain.recurrence import Recurrence, cron_rule
 from tasks.store.content import products
 from tasks.store.queries.reviews import check_products
@@ -135,12 +135,14 @@ def _record(tx: Transaction, action: str, row: Schedule, who: str, detail: Mappi
     notices.record_action(tx, who, action, f"{row.id}: {name_of(row)}", **detail)
 
 
-def name_of(row: Schedule) -> str:
+def name_of(row: Schedule) -> Message:
     """Return the subject of a schedule. It shows no secret part of a webhook's address."""
     if row.kind == ScheduleKind.RECRAWL:
-        return row.product or "all products"
+        return Message("{product}", product=row.product) if row.product else Message("all products")
+    kind = Message(row.kind.replace("-", " "))
+    name = Message("{kind} to {place}", kind=kind, place=shown_destination(row.options["to"]))
     of = row.options.get("products", ())
-    return f"{row.kind} to {shown_destination(row.options['to'])}" + (f" ({', '.join(of)})" if of else "")
+    return Message("{name} ({why})", name=name, why=of) if of else name
 
 
 def rule_text(rule: Recurrence) -> str:
@@ -177,7 +179,7 @@ class ScheduleView:
     number: int
     what: str
     product: str | None
-    name: str
+    name: Message
     every_s: float | None
     cron: str | None
     zone: str | None

@@ -323,7 +323,7 @@ def person() -> str:
         name = pwd.getpwuid(os.getuid()).pw_name
     except KeyError:  # the user of a container may have no name
         name = str(os.getuid())
-    return f"{name}, command line"
+    return f"{name}, CLI"
 
 
 def database_hint() -> str:

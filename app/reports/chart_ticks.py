@@ -23,7 +23,7 @@ _TIME_STEPS = [
     *(timedelta(seconds=n) for n in (1, 5, 15, 30)),
     *(timedelta(minutes=n) for n in (1, 5, 15, 30)),
     *(timedelta(hours=n) for n in (1, 3, 6, 12)),
-    *(timedelta(days=n) for n in (1, 2, 7, 30, 91, 365, 3652)),
+    *(timedelta(days=n) for n in (1, 2, 7, 30, 91, 182, 365, 730, 1826, 3652)),
 ]
 
 

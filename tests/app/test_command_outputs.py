@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import socket
 from collections.abc import Iterator
+from threading import Event
+from unittest.mock import Mock
 
 import click
 import pytest
-from pseudo_catalog import all_in_brackets, list_words_outside
+from pseudo_catalog import all_in_brackets, list_marks_outside, list_words_outside
 from test_command_line import ALL
 from tiny_world import PRODUCTS, SITES
 
@@ -69,8 +71,7 @@ RIGHT = {
     "status": (DB,),
     "up": ("特仑苏", "--until-done", "--nodes", "1", "--lab", "{lab}", "--data", "{folder}/up"),
     "verify": (DB,),
-    "web": ("--port", "0", DB),
-    "web --make-token": ("operator",),
+    "web": ("--host", "0.0.0.0", "--port", "0", DB),
 }
 
 WRONG = {
@@ -131,6 +132,7 @@ _DATA = (
 _OWN_DATA = {
     "run": r"\b(?:export|xlsx|html)\b",  # files of the commands that come next
     "sites check": r"\b(?:baidu|weibo|yunyun)\b",  # engines
+    "up": r"\b(?:export|xlsx|html)\b",
     "web": r"\S{40,}",  # a token and its hash
     "alerts list": r"\b(?:completion|idle|manual|refusing|rising|silent)\b",  # rules as the setting names them
     "insight themes": r"[A-Z]?[a-z]+",  # names of themes, of a file of their own
@@ -143,8 +145,11 @@ _OWN_DATA = {
 
 
 @pytest.fixture
-def places(lab, tmp_path) -> Iterator[dict[str, object]]:
-    """What the arguments of a run name: its folder, the lab, a port that is in use."""
+def places(lab, tmp_path, monkeypatch) -> Iterator[dict[str, object]]:
+    """What the arguments of a run name: its folder, the lab, a port that is in use. Servers end at once."""
+    monkeypatch.setattr("app.cli.crawl.lab.Event", lambda: Mock(Event))
+    monkeypatch.setattr("app.cli.crawl.lab.signal.signal", lambda *_: None)
+    monkeypatch.setattr("app.web.server.make_server", lambda *_, **_named: Mock())
     with socket.create_server(("127.0.0.1", 0)) as busy:
         yield {"folder": tmp_path, "lab": f"{lab.host}:{lab.port}", "busy": busy.getsockname()[1]}
 
@@ -160,7 +165,9 @@ def _list_printed(reviewloop, crawled, places, name: str, given: tuple[str, ...]
     with all_in_brackets():
         result = reviewloop(*name.split(), *arguments, COLUMNS="300")
     reviewloop(*name.split(), "--help")  # the help of loaded commands is English again
-    return list_words_outside(f"{result.stdout}\n{result.stderr}", f"{_DATA}|{_OWN_DATA.get(name, _DATA)}")
+    printed = re.sub("(?m)^WARNING .*", "", f"{result.stdout}\n{result.stderr}")  # the log is English
+    words = list_words_outside(printed, f"{_DATA}|{_OWN_DATA.get(name, _DATA)}")
+    return {*words, *list_marks_outside(printed)}
 
 
 def test_every_command_is_tried() -> None:

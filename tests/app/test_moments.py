@@ -85,6 +85,13 @@ def test_a_chart_has_its_ticks_at_round_times_of_the_shown_zone():
     assert [text for _, text in hours] == ["12:00", "13:00", "14:00", "15:00"]
 
 
+@pytest.mark.parametrize("years", [1, 2, 4, 9, 15, 25])
+def test_a_chart_of_years_has_several_ticks(years):
+    first = datetime(2001, 3, 4, tzinfo=UTC)
+    marks = time_ticks(first.timestamp(), (first + timedelta(days=365.25 * years)).timestamp())
+    assert 3 <= len(marks) <= 7
+
+
 @pytest.mark.parametrize("wrong", ["Mars/Base", "Asia", "../etc/passwd", "/etc/localtime", "UTC+8"])
 def test_an_unknown_zone_is_refused_in_words(wrong):
     with pytest.raises(InputError, match=r"REVIEWLOOP_TIMEZONE.*there is no time zone.*Europe/Berlin"):

@@ -4,6 +4,7 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from pseudo_catalog import all_in_brackets, list_words_outside
 from tiny_world import ROOT
 
 from app.lab.running import running_lab
@@ -62,6 +63,24 @@ def test_what_is_wrong_is_told(sign_in, site, environment, status, says):
     assert told.exit_code == status
     assert says in told.stderr
     assert "wr0ng" not in told.output
+
+
+@pytest.mark.parametrize(
+    ("site", "environment"),
+    [
+        ("bbs.example.com", {}),
+        ("open.example.com", {}),
+        ("t.example.com", {}),
+        ("bbs.example.com", {"REVIEWLOOP_SECRET_KEY": "short"}),
+        ("bbs.example.com", {"REVIEWLOOP_LOGIN_BBS_EXAMPLE_COM_PASSWORD": "wr0ng"}),
+    ],
+)
+def test_every_word_is_from_a_catalog(sign_in, reviewloop, site, environment):
+    with all_in_brackets():
+        told = sign_in(site, **environment)
+    reviewloop("sites", "sign-in", "--help")  # the help of loaded commands is English again
+    data = r"\breviewloop\b|[\w.-]+\.com\b\S*|/\S+|\b[A-Z]{2,}_\w+|https?://\S+"
+    assert list_words_outside(told.output, data) == set()
 
 
 def test_a_wrong_key_loses_nothing(sign_in, tmp_path):

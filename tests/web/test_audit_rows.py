@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 from dashboard import Serve
 from patience import PATIENCE_S
+from pseudo_catalog import all_in_brackets, list_marks_outside, list_words_outside, read_page
 from sample_store import OTHER, PRODUCT
 from sqlalchemy import update
 
@@ -229,3 +230,9 @@ def test_every_page_and_call_that_changes_something_says_so(
         how = {"json": body} if path.startswith("/api") else {"data": {**body, "draft": draft[1]}}
         answer = served.session.request(method, url, timeout=PATIENCE_S, **how)
         assert (path, actions.new(), answer.ok) == (path, expected, True), answer.text[-500:]
+    with all_in_brackets():
+        shown = read_page(served.get("/audit").text)
+    assert (
+        list_words_outside(shown, rf"{tmp_path}\S*|\breviewloop\b|\bAPI\b|\bnode1\b|Asia/Shanghai") == set()
+    )
+    assert list_marks_outside(shown) == []

@@ -1,9 +1,9 @@
-"""Every word of a page is from a catalog or is data."""
+"""Every word and mark of a page is from a catalog or is data."""
 
 from __future__ import annotations
 
 from dashboard import Served
-from pseudo_catalog import all_in_brackets, list_words_outside, read_page
+from pseudo_catalog import all_in_brackets, list_marks_outside, list_words_outside, read_page
 from test_web_pages import PAGES
 
 from tasks.reading.judge.theme_file import builtin_themes
@@ -24,7 +24,8 @@ def test_every_word_of_a_page_is_from_a_catalog(sample: Served) -> None:
     outside = {}
     with all_in_brackets():
         for path in (*PAGES, *_MORE):
-            words = list_words_outside(read_page(sample.get(path).text), _DATA)
-            if words:
-                outside[path] = words
+            page = read_page(sample.get(path).text)
+            found = {*list_words_outside(page, _DATA), *list_marks_outside(page)}
+            if found:
+                outside[path] = found
     assert outside == {}

@@ -362,7 +362,7 @@ def test_columns_of_an_uploaded_file_are_ignored_and_its_cells_counted(served: S
 
 def test_a_schedule_is_paused_resumed_and_run(served: Served) -> None:
     text = served.get("/schedules").text
-    assert "report → https://hooks.example.cn/..." in text
+    assert "report to https://hooks.example.cn/..." in text
     assert "0 8 * * 1 Asia/Shanghai" in text
     assert "T0KEN" not in text
     form = {"number": "1"}

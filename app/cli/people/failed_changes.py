@@ -13,7 +13,7 @@ from app.cli.command import App, command
 from app.cli.names import check_site
 from app.cli.output import say
 from app.cli.render import Done, Part, table, text
-from app.views.words import join_words, translate
+from app.views.words import join_words, name_text, translate
 from splitter.errors import InputError
 from tasks.domain.failures import FailureReason
 from tasks.store.queries import subtask as subtask_queries
@@ -74,7 +74,7 @@ def retry(
     with app.store.read() as tx:
         check_site(tx, app.settings, site)
         ids = manual.list_ids(tx, reason=reason, site=site) if wide else list(subtasks)
-    return _act(app, ids, manual_actions.retry(), translate("Tried again:"), dry_run=dry_run)
+    return _act(app, ids, manual_actions.retry(), translate("Tried again"), dry_run=dry_run)
 
 
 @command(None, "assign")
@@ -87,7 +87,7 @@ def assign(app: App, subtask: int, node: str) -> Done | DryRunView:
     Example:
       reviewloop failed assign 40 node2
     """
-    message = translate("Given to {node}:", node=node)
+    message = translate("Given to {node}", node=node)
     return _act(app, [subtask], manual_actions.assign(node), message)
 
 
@@ -114,7 +114,7 @@ def edit(app: App, subtask: int, quota: int | None, pages: int | None) -> Done |
             "nothing to change: --quota or --pages; or reviewloop failed retry {subtask}", subtask=subtask
         )
     action = manual_actions.edit(pages, quota)
-    return _act(app, [subtask], action, translate("Changed and tried again:"))
+    return _act(app, [subtask], action, translate("Changed and tried again"))
 
 
 @command(None, "abandon")
@@ -130,7 +130,7 @@ def abandon(app: App, subtasks: tuple[int, ...], why: str, dry_run: bool) -> Don
     Example:
       reviewloop failed abandon 40 --why "the site is gone"
     """
-    return _act(app, subtasks, manual_actions.abandon(why), translate("Abandoned:"), dry_run=dry_run)
+    return _act(app, subtasks, manual_actions.abandon(why), translate("Abandoned"), dry_run=dry_run)
 
 
 def _act(
@@ -142,14 +142,12 @@ def _act(
         say(translate("refused: {why}", why=one.why), "red")
     if outcome.refused:
         app.exit_status = 2
-    elif not outcome.done:
-        message = translate("Nothing waits for a person there.")
     if dry_run:
         return _view_dry_run(app, outcome)
-    numbers = join_words(map(str, outcome.done))
-    return Done(
-        asdict(outcome), f"{message} {numbers}".rstrip() if outcome.done or not outcome.refused else ""
-    )
+    told = "" if outcome.refused else translate("Nothing waits for a person there.")
+    if outcome.done:
+        told = name_text(message, join_words(map(str, outcome.done)))
+    return Done(asdict(outcome), told)
 
 
 def _view_dry_run(app: App, outcome: manual_actions.Outcome) -> DryRunView:

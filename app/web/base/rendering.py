@@ -16,7 +16,7 @@ from markupsafe import Markup, escape
 from app.files.harmless import shown, web_link
 from app.run.version import VERSION
 from app.views.durations import seconds
-from app.views.fields import STYLE_OF, list_columns
+from app.views.fields import STYLE_OF, format_value, label, list_columns
 from app.views.moments import clock_text, written_text, zone_name
 from app.views.words import LANGUAGES, describe, describe_reason, plural, translate
 
@@ -38,6 +38,8 @@ def _environment(language: str) -> Environment:
         "link": link,
         "p": plural,
         "list_columns": list_columns,
+        "label": label,
+        "format_value": format_value,
         "lang": language,
         "version": VERSION,
         "zone": zone_name,

@@ -10,7 +10,6 @@ from starlette.responses import Response
 
 from app.actions import schedule_actions
 from app.actions.schedule_actions import ScheduleAction, name_of, rule_text, state_of
-from app.sending.delivery import shown_destination
 from app.views.words import translate
 from app.web.base.context import Here, Notice, WebContext
 from app.web.base.query import MOST_ID
@@ -34,10 +33,7 @@ def read_schedules(context: WebContext) -> tuple[list[Schedule], datetime]:
 def show_list(page: Here) -> Response:
     """Show all schedules."""
     rows, now = read_schedules(page.context)
-    shown = [
-        (row, rule_text(row.rule), state_of(row, now), shown_destination(row.options.get("to", "")))
-        for row in rows
-    ]
+    shown = [(row, rule_text(row.rule), state_of(row, now), name_of(row)) for row in rows]
     return page.html("schedules.html", live_s=5, rows=shown, most_tries=MOST_TRIES)
 
 
