@@ -1,1 +1,1 @@
-"""The command line, with one module per group of commands; `main` is the entry."""
+"""The command line, with one module per group of commands. `main` is the entry point."""

@@ -1,4 +1,4 @@
-"""Make commands from functions that get an `App` and return or yield views, and print the views."""
+"""Make commands from functions that get an `App` and return views or yield them, and print the views."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class App:
 
     Attributes:
         options: the values of `--db`, `--sites` and `--lab`.
-        exit_status: exit status of the command: 0 done, 1 the work failed, 2 the input was wrong.
+        exit_status: exit status of the command: 0 if it is done, 1 if the work failed, 2 if the input was wrong.
     """
 
     context: click.Context
@@ -45,7 +45,7 @@ class App:
 
     @cached_property
     def settings(self) -> Settings:
-        """The settings of the environment, overridden by the command's options."""
+        """The settings of the environment. Options of the command override them."""
         return settings_of(**self.options)
 
     @cached_property
@@ -64,7 +64,7 @@ class App:
         return person()
 
     def show(self, view: object) -> None:
-        """Print a view, or the views of an iterator one by one; their JSON takes one line each."""
+        """Print a view, or each view of an iterator. With `--json`, each view of an iterator is one line."""
         from app.cli.render import show
 
         views = view if isinstance(view, Iterator) else [view]
@@ -76,7 +76,9 @@ class App:
 def command(
     group: click.Group | None, name: str, *, db: bool = True, sites: bool = False, lab: bool = False
 ) -> Callable[[Callable[..., object]], click.Command]:
-    """Return a decorator that makes a command from a function, which gets an `App` and its own options.
+    """Return a decorator that makes a command from a function.
+
+    The function gets an `App` and the command's own options.
 
     Args:
         group: group of the command; `None` for a command without a group.

@@ -1,6 +1,7 @@
-"""A table that fits its terminal. The least important columns are left out and named below; long texts are cut.
+"""A table that fits the width of the terminal.
 
-A Chinese character counts as two columns, as in a terminal.
+If it is too wide, the least important columns are left out, and a line below the table names them. Long texts are cut.
+A Chinese character is two columns wide.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ _FOLDED = 24
 
 
 class FittedTable(Table):
-    """A table whose columns are chosen when it is printed, as the width is known then.
+    """A table that chooses its columns when it is printed, because the width of the terminal is known only then.
 
     Args:
-        names: names of the columns; a name that ends in ">" marks a column with folded texts that takes the rest of
-            the width.
-        numbers: True for columns of numbers.
+        names: names of the columns. ">" at the end of a name marks a column whose texts may take several lines; it gets
+            the rest of the width.
+        numbers: True for each column with numbers.
         cells: rows of cells.
-        least: the least important columns; the first is left out first. Then columns are left out from the right. The
-            first column stays.
+        least: the least important columns, in the order in which they are left out. If this is not enough, columns are
+            left out from the right. The first column stays.
     """
 
     def __init__(
@@ -55,7 +56,7 @@ class FittedTable(Table):
         ]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield the table in the width of the terminal."""
+        """Yield the table in a form that fits the terminal."""
         kept = self._fit(options.max_width + 1)  # the last column needs no space after it
         made = Table(title=self.title, box=box.SIMPLE_HEAD, title_justify="left", caption_justify="left")
         made.show_edge = False
@@ -76,7 +77,11 @@ class FittedTable(Table):
         yield Text("")
 
     def _fit(self, room: int) -> dict[int, int]:
-        """Return the widths of the shown columns, by number of the column."""
+        """Return the widths of the columns to show, by number of the column.
+
+        Args:
+            room: number of characters in a line.
+        """
         kept = list(range(len(self._names)))
         for n in self._to_drop:
             if sum(self._least(k) + _BETWEEN for k in kept) <= room or len(kept) == 1:

@@ -1,7 +1,7 @@
-"""Translate the help of commands, and wrap it by the width of its characters.
+r"""Translate the help of commands, and wrap it to the width of the terminal. A Chinese character has double width.
 
 Each paragraph is one text of the catalog, so wrapping a docstring differently does not lose its translation. In a
-block after `\\b`, an indented line is code; two or more spaces separate it from a remark.
+block after `\b`, an indented line is code; two or more spaces separate the code from a remark.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ _PIECE = re.compile(r"\s+|[（「“]*(?:[^\s\u2e80-\uffef“”]+|[\u2e80-\uffe
 
 
 class HelpFormatter(click.HelpFormatter):
-    """Formats help so that commands can be copied and lines with Chinese characters fit the width."""
+    """Formats help. Commands in it can be copied to a shell, and lines with Chinese characters fit the width."""
 
     def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
-        """Write the line of usage; nothing stands behind a Chinese colon."""
+        """Write the usage line. A space follows its heading unless that ends with a Chinese colon."""
         head = prefix or translate("Usage:")
         super().write_usage(prog, args, head if head.endswith("：") else f"{head} ")
 
     def write_text(self, text: str) -> None:
-        """Write indented paragraphs."""
+        """Write a text as indented paragraphs."""
         indent = " " * self.current_indent
         lines = wrap_paragraphs(text, self.width - self.current_indent)
         self.write("".join(f"{indent}{line}".rstrip() + "\n" for line in lines))
 
     def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
-        """Write terms in one column and their texts in a second one."""
+        """Write a list of terms, with the texts that explain them in a second column."""
         rows = list(rows)
         start = min(max(map(measure_width, (first for first, _ in rows))), col_max) + col_spacing
         for first, second in rows:
@@ -52,7 +52,7 @@ class HelpFormatter(click.HelpFormatter):
                 self.write(f"{' ' * (start + self.current_indent)}{line}".rstrip() + "\n")
 
     def getvalue(self) -> str:
-        """Return the help with its commands in the form that a shell finds."""
+        """Return the help. Commands in it begin with the word that starts this program in a shell."""
         return as_called(super().getvalue())
 
 
@@ -62,7 +62,7 @@ def measure_width(text: str) -> int:
 
 
 def wrap_paragraphs(text: str, width: int) -> list[str]:
-    """Return the lines of a text. A paragraph that begins with `\\b` keeps its line breaks."""
+    r"""Return the lines of a text after wrapping. A paragraph that begins with `\b` keeps its line breaks."""
     lines: list[str] = []
     for paragraph in text.split("\n\n"):
         if lines:
@@ -124,7 +124,7 @@ def _change_line(line: str, change: Callable[[str], str]) -> str:
 
 
 def _shorten(text: str) -> str | None:
-    """Return the first sentence of a Chinese help text, else `None`: click shortens English ones."""
+    """Return the first sentence of a Chinese help text; `None` for an English one, which click shortens itself."""
     first, mark, _ = text.partition("\n\n")[0].partition("。")
     return first if mark else None
 

@@ -1,4 +1,4 @@
-"""The entry of the command line. `main` turns errors into exit statuses."""
+"""The entry point of the command line. `main` turns errors into exit statuses."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 
 class Commands(click.Group):
-    """A group that imports a command when it is called, and turns our errors into exit statuses."""
+    """A group that imports a command only when it is called, and turns errors of this program into exit statuses."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """Return the names of the commands in the order of the help."""
+        """Return the names of the commands in the order in which the help shows them."""
         return [name for names in GROUPS.values() for name in names]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -64,7 +64,10 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or suggest similar names. Click itself knows only loaded commands."""
+        """Find the command that `args` name.
+
+        If it is unknown, suggest similar names, including commands not yet imported.
+        """
         try:
             return super().resolve_command(ctx, args)
         except click.exceptions.NoSuchCommand as error:
@@ -81,7 +84,7 @@ class Commands(click.Group):
                 formatter.write_dl([(name.ljust(widest), _short_help(name, room)) for name in names])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Set the language of the environment first, because `--help` prints at once, then parse the options."""
+        """Parse the options. Set the language of the environment before, because `--help` prints at once."""
         speak(ctx, None)
         return super().parse_args(ctx, args)
 
@@ -131,7 +134,10 @@ def _research_command(name: str) -> click.Command:
 
 
 def _short_help(command: str, room: int) -> str:
-    """Return the first sentence of a command's help from its source, as importing all commands takes seconds."""
+    """Return the first sentence of a command's help, at most `room` characters.
+
+    It is read from the source text, because importing all commands takes seconds.
+    """
     if command in RESEARCH:
         missing = "" if _find_entry_points(command) else translate("(not installed) ")
         return missing + translate_help(click.Command(command, help=RESEARCH[command])).get_short_help_str(
@@ -177,7 +183,7 @@ def cli(verbose: bool) -> None:
 
 
 def speak(context: click.Context, code: str | None) -> None:
-    """Set the language of the program's and click's texts.
+    """Set the language of all texts that a person reads, including those of the library click.
 
     Args:
         code: code of the language; `None` for the language of the environment.
@@ -218,7 +224,7 @@ def _terminate(*_: object) -> None:
 
 
 def main() -> None:
-    """Entry point. Exit status: 0 done, 1 the work failed, 2 the input was wrong."""
+    """Run the command that the command line names. Exit status: 0 done, 1 the work failed, 2 the input was wrong."""
     if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _terminate)
     collect_seldom()

@@ -1,4 +1,4 @@
-"""Check names of sites and nodes that a person gives. An unknown name is refused with similar names."""
+"""Check names of sites and nodes that a person gives. The error about an unknown name suggests similar names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options that several commands share, and functions that open the store."""
+"""Options that several commands share, and functions that open the store for a command."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class DatabaseUnusable(ReviewloopError):
 
 
 class ReadableFile(click.File):
-    """The type of a file that a command reads, as bytes."""
+    """Type of an option or argument that names a file, which the command reads as bytes."""
 
     def __init__(self) -> None:
         super().__init__("rb")
@@ -67,7 +67,10 @@ class ReadableFile(click.File):
         param: click.Parameter | None,
         ctx: click.Context | None,
     ) -> IO[Any]:
-        """Open the file. Raises InputError, which names it, where click's own error has its English reason."""
+        """Open the file.
+
+        If it can't be read, raise InputError with the file and the reason in the person's language.
+        """
         try:
             return super().convert(value, param, ctx)
         except click.BadParameter as error:
@@ -80,14 +83,14 @@ class ReadableFile(click.File):
 
 
 class ReadBy(click.ParamType[Any]):
-    """The type of an option that a function parses; the function raises InputError for a wrong text."""
+    """Type of an option whose text is parsed by a function. The function raises InputError for a wrong text."""
 
     def __init__(self, name: str, read: Callable[[str], object]) -> None:
         self.name = name
         self._read = read
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Parse the text. A wrong one is refused with the function's message."""
+        """Parse the text. If the text is wrong, the error has the message of the parsing function."""
         try:
             return self._read(value) if isinstance(value, str) else value
         except InputError as error:
@@ -105,7 +108,7 @@ DAY = ReadBy("YYYY-MM-DD", _read_day)
 
 
 def period_options(usual: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Add `--days`, `--from` and `--to` to a command, which gets a `PeriodChoice` as its argument `period`.
+    """Add `--days`, `--from` and `--to` to a command. Its function gets a `PeriodChoice` as argument `period`.
 
     Args:
         usual: default number of days, or "all".
@@ -163,7 +166,7 @@ def store_for_work(settings: Settings) -> Iterator[Store]:
     """Open the store for a run. Create it if it does not exist, and upgrade it to the newest schema.
 
     Raises:
-        DatabaseUnusable: it can't be opened, or is not a database of reviewloop.
+        DatabaseUnusable: the database can't be opened, or is not a database of reviewloop.
     """
     from app.run.open_store import open_store
 
@@ -180,12 +183,12 @@ def store_for_work(settings: Settings) -> Iterator[Store]:
 def store_there(settings: Settings) -> Iterator[Store]:
     """Open the existing store for a command that reads or changes its rows.
 
-    The store of a cluster that `reviewloop up` started is served while the block runs (`app.run.cluster.servers`).
+    If `reviewloop up` made the store, its PostgreSQL is served during the block (`app.run.cluster.servers`).
 
     Raises:
         InputError: the SQLite file does not exist.
-        WrongRevision: the store has the schema of another version; it is not upgraded.
-        DatabaseUnusable: it can't be opened, or is not a database of reviewloop.
+        WrongRevision: the store has the schema of another version. It is not upgraded.
+        DatabaseUnusable: the database can't be opened, or is not a database of reviewloop.
     """
     from app.run.open_store import open_store
 
@@ -196,7 +199,7 @@ def store_there(settings: Settings) -> Iterator[Store]:
 
 @contextmanager
 def _find_store(settings: Settings) -> Iterator[Settings]:
-    """Yield settings with the URL of an existing store. Raises InputError if there is none."""
+    """Find an existing store, and yield settings with its URL. Raises InputError if there is none."""
     path, folder = sqlite_file(settings.database_url), find_folder_of_up(settings)
     if path is not None and path.is_file():
         if folder is not None:
@@ -219,7 +222,7 @@ def _find_store(settings: Settings) -> Iterator[Settings]:
 
 
 def find_folder_of_up(settings: Settings) -> Path | None:
-    """Return the folder of a cluster's store, given or by default; `None` if there is no such store."""
+    """Return the folder in which `up` stores its data, by the settings or by default; `None` if it has no store."""
     folder = DEFAULT_DATA if settings.database_url == DEFAULT_DATABASE else Path(settings.database_url)
     if "://" in str(folder) or not folder.is_dir():
         return None
@@ -250,7 +253,7 @@ def store_to_fill(settings: Settings) -> Iterator[Store]:
 
     Raises:
         WrongRevision: the store has the schema of another version.
-        DatabaseUnusable: it can't be opened, or is not a database of reviewloop.
+        DatabaseUnusable: the database can't be opened, or is not a database of reviewloop.
     """
     new = _is_new(settings) and not find_folder_of_up(settings)
     with store_for_work(settings) if new else store_there(settings) as store:
@@ -268,10 +271,10 @@ def _open(settings: Settings, opened: Callable[[Settings], AbstractContextManage
 
 
 def list_in_groups(catalog: Catalog, groups: Sequence[str]) -> tuple[str, ...]:
-    """Return the sites of a catalog in these groups, or all sites without groups.
+    """Return the catalog's sites that belong to one of these groups, or all sites if `groups` is empty.
 
     Raises:
-        InputError: the groups have no site in the catalog.
+        InputError: no site of the catalog belongs to one of these groups.
     """
     sites = tuple(name for name, site in catalog.sites.items() if not groups or site.group in groups)
     if not sites:
@@ -286,10 +289,10 @@ def list_in_groups(catalog: Catalog, groups: Sequence[str]) -> tuple[str, ...]:
 
 
 def chosen_sites(catalog: Catalog, groups: Sequence[str], sites: Sequence[str]) -> tuple[str, ...] | None:
-    """Return the sites of a catalog that are named or in these groups; `None` if neither are given.
+    """Return the sites that are named or belong to one of the groups; `None` if neither sites nor groups are given.
 
     Raises:
-        InputError: a site is not in the catalog, or the groups have no site in it.
+        InputError: a site is not in the catalog, or none of its sites belongs to one of the groups.
     """
     if not groups and not sites:
         return None
@@ -308,7 +311,7 @@ def check_known(catalog: Catalog, sites: Iterable[str]) -> None:
 
 
 def warn_without_contact(settings: Settings) -> None:
-    """Warn if the real web is crawled and the User-Agent has no contact."""
+    """Print a warning if the real web is crawled without a contact in the User-Agent."""
     if settings.lab is None and not settings.contact:
         said = translate(
             "No contact is given: set REVIEWLOOP_CONTACT to an address or page where sites can reach you "
@@ -327,7 +330,7 @@ def person() -> str:
 
 
 def database_hint() -> str:
-    """Return the option `--db` of this command, to repeat it in a suggestion; empty if it was not given."""
+    """Return the option `--db` of this command, for use in a suggested command; empty if it was not given."""
     context = click.get_current_context(silent=True)
     given = context.params if context is not None else {}
     folder = given.get("data")  # the folder with the store of `up`
@@ -336,7 +339,10 @@ def database_hint() -> str:
 
 
 def settings_of(db: str | None = None, sites: str | None = None, **options: Any) -> Settings:
-    """Return the environment's settings, overridden by options of the command and the program. Raises InputError."""
+    """Return the settings of the environment, overridden by options of the command and the program.
+
+    Raises InputError.
+    """
     context = click.get_current_context(silent=True)
     before = context.find_root().params if context is not None else {}
     options |= {
@@ -354,10 +360,10 @@ def settings_of(db: str | None = None, sites: str | None = None, **options: Any)
 
 
 def keyword_list(keywords: str | None, aliases: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
-    """Return the words of `--keywords`; empty if it was not given.
+    """Return the words given with `--keywords`; empty if the option was not given.
 
     Raises:
-        InputError: `--keywords` has no word, or it or `--alias` is given with several names.
+        InputError: `--keywords` has no word, or `--keywords` or `--alias` is given with several names.
     """
     if (keywords is not None or aliases) and len(names) != 1:
         raise InputError("--keywords and --alias belong to one name; {n} are given", n=len(names))

@@ -1,4 +1,4 @@
-"""Print JSON, tables and messages. Texts from the web are made harmless for a terminal first."""
+"""Print JSON, tables and messages. Control characters in texts from the web are removed first."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ WHOLE = re.compile(r"(?:^|[^`])\breviewloop [a-z]|https?://")
 
 
 class Output(Console):
-    """A console that breaks lines between words, but not lines with a command or an address (`WHOLE`).
+    """A console that breaks lines between words, except lines that contain a command or an address (`WHOLE`).
 
-    In a file or a pipe it breaks lines only if COLUMNS is set.
+    If the output is a file or a pipe, lines are broken only if COLUMNS is set.
     """
 
     width_is_given = False
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Return a text with its commands in the form that a shell finds."""
+        """Return a text for the terminal. Commands in it begin with the word that starts this program in a shell."""
         return super().render_str(as_called(text), **options)
 
     def print(self, *objects: Any, soft_wrap: bool | None = None, **options: Any) -> None:
-        """Print as `Console.print` does, with the line breaks of this class."""
+        """Print objects as `Console.print` does, with the line breaks that this class describes."""
         whole = any(not isinstance(one, str | Text) or WHOLE.search(str(one)) for one in objects)
         soft = (whole or not (self.is_terminal or self.width_is_given)) if soft_wrap is None else soft_wrap
         super().print(*objects, soft_wrap=soft, **options)
@@ -57,7 +57,7 @@ messages = Output(stderr=True, markup=False, emoji=False, highlight=False)
 
 
 def make_console() -> Console:
-    """Return a console on standard output for texts for people."""
+    """Return a console that prints texts for people on standard output."""
     console = Output(markup=False, emoji=False, highlight=False)
     if not console.is_terminal:
         console.width = get_terminal_size((_WIDTH_OF_FILES, 0)).columns
@@ -66,12 +66,12 @@ def make_console() -> Console:
 
 
 def print_json(document: Any, *, indent: int | None = 2) -> None:
-    """Print a document as JSON: dataclasses as objects, times in ISO 8601. Without an indent it takes one line."""
+    """Print a document as JSON: dataclasses as objects, times in ISO 8601. If `indent` is `None`, it takes one line."""
     click.echo(json.dumps(document, ensure_ascii=False, indent=indent, default=plain))
 
 
 def plain(value: Any) -> Any:
-    """Convert a value without a JSON type to one with a JSON type. Raises TypeError if that is not possible."""
+    """Convert a value that JSON doesn't have to one that it has. Raises TypeError if that is not possible."""
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in fields(value)}
     if isinstance(value, Message):
@@ -105,7 +105,7 @@ def table(
     caption: str = "",
     least: Sequence[str] = (),
 ) -> Table:
-    """Return a table that fits its terminal (`app.cli.fitted_table`), with columns of numbers aligned right.
+    """Return a table that fits the terminal (`app.cli.fitted_table`). Columns of numbers are aligned right.
 
     Args:
         columns, least: see `names` and `least` of `FittedTable`.
@@ -118,7 +118,7 @@ def table(
 
 
 def cell(value: Cell) -> Text:
-    """Return a value as the cell of a table; `None` gives a dash."""
+    """Return a value as text for a cell of a table; a dash for `None`."""
     if isinstance(value, Text):
         return value
     if value is None:
@@ -129,13 +129,13 @@ def cell(value: Cell) -> Text:
 
 
 def short(text: str, most: int) -> str:
-    """Return a text on one line, cut after `most` characters."""
+    """Return a text on one line, cut if it has more than `most` characters."""
     line = " ".join(text.split())
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
 def set_up_logging(verbose: bool, *, as_json: bool = False) -> None:
-    """Log warnings, with `verbose` also information, on standard error without disturbing live progress."""
+    """Log warnings on standard error without disturbing live progress. If `verbose`, also log information."""
     handler: logging.Handler
     if as_json:
         handler = logging.StreamHandler(messages.file)

@@ -1,4 +1,4 @@
-"""Names of the commands, and the word that starts the program in a shell."""
+"""The names of the commands, and the word that a person types to start the program in a shell."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _COMMAND = re.compile(rf"(?<![\w./-])reviewloop (?=(?:{'|'.join(chain(*GROUPS.va
 
 
 def program(*, from_anywhere: bool = False) -> str:
-    """Return the word that starts this program in a shell: `reviewloop` if it is on the PATH, else its path.
+    """Return the word that starts this program in a shell: `reviewloop` if it is on the PATH, else the program's path.
 
     Args:
         from_anywhere: True for a path that works in any folder.
@@ -51,5 +51,5 @@ def program(*, from_anywhere: bool = False) -> str:
 
 
 def as_called(text: str, *, from_anywhere: bool = False) -> str:
-    """Return a text with `reviewloop` replaced by the word that a shell finds (`program`)."""
+    """Return a text in which `reviewloop` is replaced by the word that starts the program (`program`)."""
     return _COMMAND.sub(lambda _: f"{program(from_anywhere=from_anywhere)} ", text)

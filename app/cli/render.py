@@ -1,4 +1,4 @@
-"""Print a view: its fields as JSON, or the text that is registered for its type with `text`."""
+"""Print a view: its fields as JSON, or text for people made by the function that `text` has for the view's type."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ from app.views.fields import STYLE_OF, label, list_columns
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A line with a name before its text.
+    """A line that consists of a name and a text.
 
     Attributes:
-        style, rest: styles of the name and the text.
-        width: width of the name in characters.
+        style: style of the name.
+        rest: style of the text.
+        width: width of the name's column in characters.
     """
 
     name: str
@@ -40,20 +41,20 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The view of a change: a document for JSON, and one sentence for people."""
+    """The view of a change that was made: a document for JSON, and one sentence for people."""
 
     document: Mapping[str, Any]
     message: str
 
 
 class LinesView:
-    """A view that gives several JSON objects, one per line: its `lines`."""
+    """A view that is printed as several JSON objects, one per line: the items of `lines`."""
 
     lines: Iterable[object]
 
 
 class AsideView:
-    """A view whose text goes to standard error, as the command's result is a file or comes later."""
+    """A view whose text goes to standard error, because the result of the command is a file or follows later."""
 
 
 Part = str | Text | Table | Padding | Fact
@@ -61,7 +62,7 @@ Part = str | Text | Table | Padding | Fact
 
 @singledispatch
 def text(view: object) -> Iterator[Part]:
-    """Yield the parts of a view for people, from top to bottom."""
+    """Yield the lines and tables that show a view to people, from top to bottom."""
     raise TypeError(f"{type(view).__name__} has no text")
 
 
@@ -84,7 +85,7 @@ def show(view: object, *, as_json: bool, is_line: bool = False) -> None:
 
 
 def print_parts(out: Console, parts: Iterable[Part]) -> None:
-    """Print parts from top to bottom, with commands in the form that a shell finds."""
+    """Print lines and tables from top to bottom. Commands begin with the word that starts this program in a shell."""
     for part in parts:
         if isinstance(part, Fact):
             _print_fact(out, part)
@@ -97,7 +98,7 @@ def print_parts(out: Console, parts: Iterable[Part]) -> None:
 
 
 def _print_fact(out: Console, fact: Fact) -> None:
-    """Print a name with its text. The following lines of a long text are indented by the name's width."""
+    """Print a name with its text. Further lines of a long text are indented by the width of the name."""
     what = fact.text
     if isinstance(what, str):
         what = Text(as_called(what), style=fact.rest)
@@ -113,7 +114,7 @@ def _print_fact(out: Console, fact: Fact) -> None:
 
 
 def lay_out(part: Part) -> RenderableType:
-    """Return a part in the form for a live display."""
+    """Return a line or table in a form that a live display can show."""
     if isinstance(part, Fact):
         return _lay_out_fact(part, part.text if isinstance(part.text, Text) else Text(as_called(part.text)))
     return Text(as_called(part)) if isinstance(part, str) else part
@@ -136,12 +137,12 @@ def table(
     least: str = "",
     now: datetime | None = None,
 ) -> FittedTable:
-    """Return a table with a column for each field that some row has a value in.
+    """Return a table of rows. Fields without a value in any row get no column.
 
     Args:
-        fields: names of fields in order, separated by spaces; ">" as for `names` of `FittedTable`.
-        least: as for `FittedTable`, separated by spaces.
-        now: if given, moments near it are shown relative to it.
+        fields: names of fields in order, separated by spaces; ">" as in `names` of `FittedTable`.
+        least: the least important fields, separated by spaces; see `FittedTable`.
+        now: if given, times near it are shown relative to it.
     """
     columns = list_columns(list(rows), fields, now)
     cells = [map(_style, column.texts, column.values) for column in columns]

@@ -1,4 +1,4 @@
-"""Tables of queues, coverage and nodes that several commands show."""
+"""Tables of queues, coverage and nodes. Several commands show them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def queue_line(queues: Mapping[str, int], *, all_of_them: bool = True) -> Text:
 
 
 def coverage_text(of: Coverage | None) -> str | None:
-    """Return the share of the reachable hits that are stored, with the sources of the count; `None` if unknown."""
+    """Return which share of the reachable hits is stored, and how the hits were counted; `None` if unknown."""
     if of is None or of.share is None:
         return None
     counts = format_counts(dict(sorted(of.rests_on.items())))
@@ -48,7 +48,7 @@ def tabulate_waits(rows: Sequence[HostWaitView], now: datetime) -> Part:
 
 
 def list_node_parts(rows: Sequence[NodeView], now: datetime) -> Iterator[Part]:
-    """Yield the table of the nodes, and their problems."""
+    """Yield the table of the nodes, and a line for each problem of a node."""
     yield table(rows, NODE_FIELDS, least=_LEAST_NODE_FIELDS, now=now)
     for row in rows:
         yield from (Text(problem, style="yellow") for problem in list_problems(row))

@@ -154,7 +154,10 @@ class EmbeddedRunner:
             await asyncio.gather(*(node.abandon() for node in self._nodes.values()))
 
     async def _link_last_reposts(self) -> None:
-        """Look for reposts among reviews that the sweep has not compared yet, for at most `_LAST_REPOSTS_S` CPU seconds."""
+        """Compare the reviews that the sweep has not compared yet, to find reposts.
+
+        It takes at most `_LAST_REPOSTS_S` of CPU time.
+        """
         if self._unwritable:
             return
         try:

@@ -10,7 +10,7 @@ from patience import PATIENCE_S
 from app.cli.crawl.plan import searxng_notes
 from app.run import preflight as module
 from app.run.crawl_plan import crawl_plan
-from app.run.preflight import UnaskedSites, Preflight, preflight
+from app.run.preflight import Preflight, UnaskedSites, preflight
 from app.run.setting_fields import Settings
 from splitter.catalog.load import load_catalog
 from splitter.errors import Message

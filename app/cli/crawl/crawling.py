@@ -1,4 +1,4 @@
-"""Steps of `run` and `up`. This module is slow to import, so commands import it after they have checked options."""
+"""Steps of `run` and `up`. This module is slow to import, so commands first check their options."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ def watch(
     crawl: Callable[[Callable[[], None]], None],
     until_done: bool = False,
 ) -> RunView:
-    """Crawl with live progress, and return the end of the run.
+    """Crawl with live progress, and return the results of the run.
 
     Args:
-        nodes: number of nodes, for the view.
+        nodes: number of nodes, to be shown.
         crawl: crawls until the end. It gets a function that shows the progress.
         until_done: True if the run continues while work waits for hosts, which is reported once.
 
@@ -79,7 +79,7 @@ def watch(
 
 
 def announce(nodes: int, settings: Settings) -> None:
-    """Report the beginning of a run, and warn if no contact is set."""
+    """Report that a run begins, and warn if no contact is set."""
     where = "{}:{}".format(*settings.lab) if settings.lab else ""
     begins = translate(
         "Nodes: {n}, each with {slots} slots, on the lab at {where}. Ctrl-C ends the run."
@@ -94,10 +94,10 @@ def announce(nodes: int, settings: Settings) -> None:
 
 
 def limit_to(settings: Settings, groups: Sequence[str], sites: Sequence[str]) -> Settings:
-    """Return the settings of a run that crawls only these groups and sites, or all if none are given.
+    """Return settings with which a run crawls only these groups and sites, or all if none are given.
 
     Raises:
-        InputError: a site is unknown, or the catalog has none in these groups.
+        InputError: a site is unknown, or no site of the catalog is in these groups.
     """
     chosen = chosen_sites(settings.catalog(), groups, sites)
     return settings if chosen is None else settings.replace(only_sites=frozenset(chosen))
@@ -124,7 +124,8 @@ def make_plan(
     """Return the plan of a run. Set exit status 2 if a name was refused or no site can be crawled.
 
     Args:
-        choose: returns the nodes of the run, given the added nodes.
+        given: products named on the command line.
+        choose: takes the nodes that were added to the store, and returns the nodes of the run.
     """
     refused = [one for one in given if isinstance(one, RefusedProduct)]
     say_notes(Added(refused=refused))
@@ -142,13 +143,13 @@ def make_plan(
 def require_askable_sites(
     settings: Settings, store: Store, nodes: Sequence[Node], *, may_be_none: bool = False
 ) -> Preflight:
-    """Find out which sites can be crawled, and report it unless a lab serves all of them.
+    """Find out which sites can be crawled, and print the plan unless a lab serves all of them.
 
     Args:
         may_be_none: True if the run can wait until a site can be crawled.
 
     Raises:
-        InputError: no site can be crawled.
+        InputError: no site can be crawled, and `may_be_none` is False.
     """
     found = find_askable(settings)
     if settings.lab is None or found.unasked:
@@ -170,7 +171,7 @@ def add_names(
         may_be_none: True if the run can wait for products that people add in the dashboard.
 
     Raises:
-        InputError: there is no product to crawl.
+        InputError: there is no product to crawl, and `may_be_none` is False.
     """
     result = product_actions.add(store, given, person())
     say_notes(result)
@@ -181,7 +182,7 @@ def add_names(
 
 
 def _list_settings(settings: Settings, nodes: int) -> dict[str, Any]:
-    """Return the settings that the figures of a run depend on."""
+    """Return those settings that influence the results of a run."""
     return {
         "sites": settings.catalog().name,
         "lab": "{}:{}".format(*settings.lab) if settings.lab else None,

@@ -61,10 +61,10 @@ class SplitName:
 
 @dataclass(frozen=True, kw_only=True)
 class DemoView(RunView):
-    """The end of a demo.
+    """The results of a demo.
 
     Attributes:
-        verify: the proof that the loop kept its invariants.
+        verify: result of the check that the loop kept its invariants.
         shortened: the settings of `SHORTENED`.
     """
 
@@ -102,7 +102,7 @@ def demo(app: App, seed: int, web: bool) -> DemoView | None:
 
 
 def _crawl(app: App, *, web: bool) -> DemoView:
-    """Add the products, and crawl a new lab until all work is settled."""
+    """Add the products, start a new lab, and crawl until all work is settled."""
     # Slow to import (aiohttp, APScheduler), and only needed here.
     from app.lab.running import running_lab
     from app.run.embedded import crawl

@@ -18,7 +18,7 @@ from app.views.words import translate
 
 @dataclass(frozen=True, slots=True)
 class LabView(AsideView):
-    """A running lab; `sites` is the number of its sites."""
+    """The address of a running lab, with the number of its sites."""
 
     host: str
     port: int

@@ -1,4 +1,4 @@
-"""The plan that `run` and `up` print first: the sites to crawl, those that can't be crawled, and the remedies."""
+"""The plan that `run` and `up` print at first: sites to crawl, sites that can't be crawled and why, and remedies."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ _NO_SITE = Message("no site can be crawled: the reasons and what fixes them are 
 
 
 def find_askable(settings: Settings) -> Preflight:
-    """Find out which sites can be crawled, after a message that this takes a moment."""
+    """Find out which sites can be crawled. Print before that this takes a moment."""
     if settings.lab is None:
         say(translate("Looking up which sites can be asked (at most {n:g} s).", n=LONGEST_S), "dim")
     return preflight(settings, settings.catalog())
 
 
 def load_stored(settings: Settings) -> tuple[list[VirtualTask], list[Node]]:
-    """Return the store's virtual tasks without tasks, and its added nodes; both empty without a store."""
+    """Return the store's products that have no tasks yet, and the nodes that were added; both empty without a store."""
     path = sqlite_file(settings.database_url)
     if path is not None and not path.is_file():
         return [], []
@@ -61,7 +61,14 @@ def plan_of(
     stored: Sequence[VirtualTask],
     nodes: Sequence[Node],
 ) -> CrawlPlan:
-    """Return the plan for given and stored products with these nodes, at the sites of the run."""
+    """Return the plan for crawling products at the sites of the run.
+
+    Args:
+        found: the sites that can be asked.
+        given: products named on the command line.
+        stored: products in the store that have no tasks yet.
+        nodes: nodes of the run.
+    """
     if only := settings.only_sites:
         unasked = {site: those for site, those in found.unasked.items() if site in only}
         found = replace(found, asked=tuple(filter(only.__contains__, found.asked)), unasked=unasked)
@@ -72,7 +79,7 @@ def plan_of(
 
 
 def searxng_notes(found: Preflight) -> Iterator[Message]:
-    """Yield messages about each SearXNG that answers: its engines, and those that don't answer."""
+    """Yield messages about each SearXNG that answers: its engines, and which of them don't answer."""
     for name, one in found.searxng.items():
         if one.because is not None:
             continue
@@ -124,7 +131,7 @@ def _(plan: CrawlPlan) -> Iterator[Part]:
 
 
 def say_plan(plan: CrawlPlan) -> None:
-    """Print the plan on standard error in a few lines."""
+    """Print the plan on standard error, in a few lines."""
     print_parts(messages, _list_summary_parts(plan))
     if plan.asked and plan.not_asked:
         print_parts(
@@ -168,7 +175,10 @@ def _list_summary_parts(plan: CrawlPlan) -> Iterator[Part]:
 
 
 def _list_missing_parts(plan: CrawlPlan) -> Iterator[Part]:
-    """Yield each cause with its remedy as lines of text, as a table would break the names of settings."""
+    """Yield each reason why sites can't be crawled, with its remedy, as lines.
+
+    A table would break the names of settings.
+    """
     if plan.missing:
         yield Text("\n" + translate("Not crawled, and what mends it"), style="bold")
     for one in plan.missing:

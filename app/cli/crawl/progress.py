@@ -1,4 +1,4 @@
-"""Show live progress on standard error: the content of `status`, or plain lines without a terminal."""
+"""Show live progress on standard error: the same as `status`, or plain lines if it is not a terminal."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Progress:
     """Live progress of a run. `update` may be called from another thread.
 
     Args:
-        begin: mark of the store at the beginning of the run.
+        begin: numbers of stored pages and reviews at the beginning of the run.
         until_done: True if the run continues while work waits for hosts, which is reported once.
     """
 
@@ -79,7 +79,7 @@ class Progress:
                 self._live = None
 
     def update(self) -> None:
-        """Show the state of the store, unless it was read just now."""
+        """Show the state of the store, unless it was shown a moment ago."""
         begin_s = self._clock()
         if begin_s < self._next_at_s:
             return
@@ -103,7 +103,7 @@ class Progress:
         return extend_row(ProgressView, status, seconds=at_s, added=added)
 
     def _say_waiting(self, view: StatusView) -> None:
-        """Report once that all remaining work waits for hosts that don't answer, and how the run will end."""
+        """Report once that all remaining work waits for hosts that don't answer, and how a person can end the run."""
         waits = view.waits_for_hosts
         is_waiting = (
             view.state is Situation.RESTING and waits and all(one.cause == UNREACHABLE for one in waits)
@@ -119,7 +119,7 @@ class Progress:
 
 @text.register
 def _(view: ProgressView) -> Iterator[Part]:
-    """Yield the content of `status` that fits the screen, and the counts of this run."""
+    """Yield the same as `status`, shortened to fit the screen, and the counts of this run."""
     stored = translate(
         "{length}; {pages:,} pages and {reviews:,} reviews stored",
         length=seconds(view.seconds),
@@ -134,7 +134,7 @@ def _(view: ProgressView) -> Iterator[Part]:
 
 
 def list_lines(view: ProgressView) -> Iterator[str]:
-    """Yield the state as one line, and a line for each host that most subtasks wait for."""
+    """Yield one line about the state, and one line for each of the hosts that most subtasks wait for."""
     yield translate(
         "{at_s:5.0f} s | {queues} | {pages:,} pages, {reviews:,} reviews | {per_s:.1f} pages/s | {state}",
         at_s=view.seconds,

@@ -1,4 +1,4 @@
-"""`reviewloop run` and `reviewloop up`: crawl in this process, or with a cluster on this machine."""
+"""The commands `reviewloop run` and `reviewloop up`: crawl in this process, or with a cluster on this machine."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def up(
 
 
 def _dashboard(cluster: Cluster) -> Program:
-    """Return the dashboard as a program, at its default port if that is free."""
+    """Return the dashboard as a program, at its default port if that is free, else at another port."""
     from app.run.cluster import processes
     from app.web.address import DEFAULT_PORT, address_of, listening_near
 

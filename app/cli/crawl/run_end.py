@@ -1,4 +1,4 @@
-"""Report the end of a run: results, remaining work, and the exit status."""
+"""Report the end of a run: its results, the remaining work, and the exit status."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _(view: RunView) -> Iterator[Part]:
 
 
 def _list_statistics(sums: AttemptSums) -> Iterator[Mapping[str, object]]:
-    """Yield requests by status and by error, attempts by outcome and by reason."""
+    """Yield rows of counts: requests by status and by error, attempts by outcome and by reason."""
     groups: Mapping[str, Mapping[str, object]] = {
         translate("requests of this run"): {
             "": sums.requests,
@@ -103,7 +103,7 @@ def _list_statistics(sums: AttemptSums) -> Iterator[Mapping[str, object]]:
 
 
 def list_count_parts(view: RunView) -> Iterator[Part]:
-    """Yield the counts of a run, and the work that waits for hosts and people."""
+    """Yield lines with the counts of a run, and the work that waits for hosts and for people."""
     yield Fact(translate("Queues"), queue_line(view.queues))
     stored = translate(
         "{pages:,} pages, {reviews:,} reviews ({new_pages:,} and {new_reviews:,} of them by this run) of "

@@ -49,7 +49,7 @@ _RUNNER_OPTIONS = (
 
 
 def runner_options(command: F) -> F:
-    """Add the options of a runner to a command."""
+    """Add the options that `run` and `up` share to a command."""
     for option in reversed(_RUNNER_OPTIONS):
         command = option(command)
     return command

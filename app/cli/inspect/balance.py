@@ -1,4 +1,4 @@
-"""`reviewloop balance`: divide URLs over nodes, given files of nodes and of recorded runs."""
+"""The command `reviewloop balance`: divide URLs over nodes, given files of nodes and of recorded runs."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ F = TypeVar("F", bound=BaseModel)
 
 
 class _NamedNode(BaseModel):
-    """A node of a file."""
+    """A node in the file NODES.json. Subclasses add the ways to describe how long its work takes."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=True)
 
@@ -64,28 +64,28 @@ class _NamedNode(BaseModel):
 
 
 class _LinearNode(_NamedNode):
-    """A node with a run time of setup_s + n x seconds_per_url."""
+    """A node that needs setup_s + n x seconds_per_url for n URLs."""
 
     setup_s: _Number
     seconds_per_url: _Number
 
     def get_run_time(self) -> RunTime:
-        """Return the run time. Raises CurveError."""
+        """Return how long the node takes, as a function of the number of URLs. Raises CurveError."""
         return linear(self.setup_s, self.seconds_per_url)
 
 
 class _CurveNode(_NamedNode):
-    """A node with points (n, seconds) of its run time."""
+    """A node whose run time is given by points (n URLs, seconds)."""
 
     curve: list[tuple[_Number, _Number]]
 
     def get_run_time(self) -> RunTime:
-        """Return the run time. Raises CurveError."""
+        """Return how long the node takes, as a function of the number of URLs. Raises CurveError."""
         return piecewise(self.curve)
 
 
 class _MachineParameters(BaseModel):
-    """Parameters of a machine; `None`: unknown."""
+    """Parameters of a machine; `None` if a parameter is unknown."""
 
     cpu_cores: _Positive | None
     cpu_ghz: _Positive | None
@@ -95,15 +95,15 @@ class _MachineParameters(BaseModel):
 
 
 class _MachineNode(_NamedNode, _MachineParameters):
-    """A node with the parameters of its machine, whose run time is learned."""
+    """A node that is described by its machine. How long its work takes is learned from recorded runs."""
 
     def get_run_time(self) -> RunTime:
-        """Return the parameters."""
+        """Return the parameters of the node's machine, from which its run time is learned later."""
         return NodeParameters.read(self.model_dump())
 
 
 class _RecordedRun(_MachineParameters):
-    """A recorded run."""
+    """A recorded run: the machine, the number of URLs, and the seconds that they took."""
 
     n: Annotated[int, Field(ge=1)]
     seconds: _Positive
@@ -114,9 +114,9 @@ class BalanceView(AllocationResult):
     """A division of URLs over nodes.
 
     Attributes:
-        feasible, published, fitness: values of the swarm's best particle; `None` for the exact solver.
+        feasible, published, fitness: values of the particle swarm's best particle; `None` for the exact solver.
         even: the division into equal parts, for comparison.
-        learned: error of learned run times; `None` if none were learned.
+        learned: error of the learned run times; `None` if none were learned.
     """
 
     names: Sequence[str]
@@ -257,7 +257,11 @@ def _(view: BalanceView) -> Iterator[Part]:
 
 
 def _load_recorded(name: str) -> tuple[list[Sample], dict[str, RunTime]]:
-    """Return samples from a run's attempts, and its nodes with reported parameters. Raises InputError."""
+    """Return samples from the attempts of a run, and its nodes that reported their machine. Raises InputError.
+
+    Args:
+        name: database of the run.
+    """
     settings = settings_of(name)
     with store_there(settings) as store, store.read() as tx:
         machines = list_node_parameters(tx)
@@ -295,7 +299,7 @@ def _join_counts(counts: tuple[int, ...]) -> str:
 
 
 def read_nodes(path: Path) -> dict[str, RunTime]:
-    """Return run times by the name of the node, in the order of the file.
+    """Read a file of nodes. Return the run time of each node by its name, in the order of the file.
 
     Raises:
         InputError: the file is wrong; the message names the place and the key.
@@ -321,9 +325,9 @@ def read_nodes(path: Path) -> dict[str, RunTime]:
 
 
 def read_runs(path: Path) -> list[Sample]:
-    """Return recorded runs of a file: JSON, a list of objects, or CSV with a header.
+    """Read recorded runs from a file: a JSON list of objects, or CSV with a header.
 
-    Both have the five parameters, `n` and `seconds`. A parameter that is not known is null or an empty cell.
+    Each has the five parameters of a machine, `n` URLs and `seconds`. An unknown parameter is null or an empty cell.
 
     Raises:
         InputError: the file is wrong; the message names the place and the key.
@@ -349,7 +353,14 @@ def read_runs(path: Path) -> list[Sample]:
 
 
 def _choose_form(where: str, entry: object) -> type[_LinearNode | _CurveNode | _MachineNode]:
-    """Return the form of a node that an entry has keys of. Raises InputError if that is not one form."""
+    """Return the class that fits the keys of an entry in the file of nodes.
+
+    Args:
+        where: place of the entry, for the message.
+
+    Raises:
+        InputError: the keys fit none of the three forms, or several.
+    """
     keys = entry.keys() - {"name"} if isinstance(entry, dict) else set()
     given = [form for form in (_LinearNode, _CurveNode, _MachineNode) if keys & form.model_fields.keys()]
     if len(given) != 1:

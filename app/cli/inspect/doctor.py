@@ -82,7 +82,7 @@ TEXTS = {
 
 @dataclass(frozen=True, slots=True)
 class CheckedView:
-    """The state of a subject, with the finding and the remedy."""
+    """The result of a check in sentences: its subject and state, the finding, and the remedy."""
 
     what: str
     state: CheckState
@@ -92,7 +92,7 @@ class CheckedView:
 
 @dataclass(frozen=True, slots=True)
 class DoctorView:
-    """The checks, yielded one by one."""
+    """The results of all checks. They are yielded one by one, because some checks take seconds."""
 
     checks: Iterator[CheckedView]
 
@@ -120,7 +120,7 @@ def _check(app: App) -> Iterator[CheckedView]:
 
 
 def view_check(check: Check) -> CheckedView:
-    """Return a check with its sentences."""
+    """Return the result of a check in sentences."""
     words = {name: _make_word(value) for name, value in check.parameters.items()}
     found, mend = TEXTS[check.reason]
     return CheckedView(check.what, check.state, Message(found, **words), Message(mend, **words))

@@ -44,7 +44,7 @@ class ExplainView:
     """A subtask with its history.
 
     Attributes:
-        refused: number of records that were not stored as reviews, by reason, for its product and site.
+        refused: number of records of the subtask's product and site that were not stored as reviews, by reason.
         would_be_decided_now: the decision that allocation would make now; `None` if the subtask does not wait.
     """
 
@@ -89,7 +89,7 @@ def explain(app: App, subtask: int) -> ExplainView:
 
 
 def _preview(settings: Settings, store: Store, subtask_id: int) -> dict[str, Any]:
-    """Return the decision that allocation would make now about a waiting subtask, including its random part."""
+    """Return the decision that allocation would make now about a waiting subtask, including its random choices."""
     from app.run import sweep_wiring
     from tasks.jobs.sweeps import preview
 
@@ -249,7 +249,7 @@ def _list_allocated(detail: Row, event: EventRow, attempt: AttemptRow | None) ->
 
 
 def _list_ruling_parts(decided: Row) -> Iterator[Part]:
-    """Yield the limiting constraint of a decision, and the condition for ending early; nothing without a plan."""
+    """Yield lines about a decision by a plan: the constraint that limits it, and when the attempt ends early."""
     prices, floor = decided.get("prices"), decided.get("floor")
     if prices is not None:
         yield _INDENT + translate(

@@ -19,7 +19,7 @@ from splitter.catalog.load import builtin
 
 @dataclass(frozen=True, slots=True)
 class FolderView:
-    """The files of a new folder."""
+    """The files of a new working folder."""
 
     files: Sequence[Written]
 

@@ -182,7 +182,7 @@ def _groups(app: App) -> Groups:
 
 
 def _find_products(tx: Transaction, names: Sequence[str]) -> dict[int, str]:
-    """Return products by number: the named ones, or all with reviews. Raises InputError."""
+    """Return names of products by number: of the named products, or of all with reviews. Raises InputError."""
     from tasks.store.content import products
     from tasks.store.queries import themes
 

@@ -1,4 +1,4 @@
-"""`reviewloop judge`: judge stored reviews and links again, or read their dates again."""
+"""The command `reviewloop judge`: judge stored reviews and links again, or read their dates again."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SHOWN = 10
 
 @dataclass(frozen=True, slots=True)
 class VoiceChange:
-    """Number of reviews by their voice before and now; `None` stands for reviews without a judgement."""
+    """Number of reviews with one voice before and one voice now; `None` stands for reviews without a judgement."""
 
     before: str | None
     after: str | None
@@ -234,7 +234,7 @@ def _(view: DatesView) -> Iterator[Part]:
 
 
 def _list_more(n: int) -> Iterator[Part]:
-    """Yield a line with the number of changes that are not shown, if any."""
+    """Yield a line with the number of changes that are not shown; nothing if all are shown."""
     if n > _SHOWN:
         yield Text(translate("  ... and {n:,} more; --json lists them", n=n - _SHOWN), style="dim")
 

@@ -1,4 +1,4 @@
-"""`reviewloop sites check`: check the catalog, which sites answer, and if the rules still fit."""
+"""The command `reviewloop sites check`: check the catalog, which sites answer, and whether the rules still fit."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _SITE_FIELDS = "name http robots verdict why>"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckView:
-    """A catalog and the results of its engines and sites.
+    """The results of checking a catalog with its engines and sites.
 
     Attributes:
         rules: number of page rules.
-        no_browser: the reason why pages made by scripts can't be read; empty if they can or there are none.
-        reached: True if any server responded.
+        no_browser: the reason why pages made by scripts can't be read; empty if they can, or if the catalog has none.
+        reached: True if at least one server responded.
     """
 
     catalog: str
@@ -92,7 +92,10 @@ def check(app: App) -> CheckView:
 
 
 def _describe_lack(settings: Settings, catalog: Catalog) -> str:
-    """Return the reason why the catalog's pages made by scripts can't be read; empty if they can or there are none."""
+    """Return why this machine can't read pages made by scripts.
+
+    It is empty if the machine can read them, or if no site of the catalog has such pages.
+    """
     from app.run.preflight import browser_missing
 
     sites = sum(map(catalog.renders, catalog.sites))
@@ -105,7 +108,7 @@ def _describe_lack(settings: Settings, catalog: Catalog) -> str:
 
 
 def _ask_all(settings: Settings, catalog: Catalog, no_browser: str) -> tuple[list[SiteAnswer], bool]:
-    """Check every engine and site once. Return the results, and True if any server responded."""
+    """Request every engine and site once. Return the results, and True if at least one server responded."""
     from app.sites.http_session import ask
     from app.sites.site_check import SiteCheck, offline
     from splitter.keywords import product_query

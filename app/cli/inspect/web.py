@@ -30,7 +30,7 @@ class DashboardView(AsideView):
 
 @dataclass(frozen=True, slots=True)
 class TokenView:
-    """A new token, and the variable to set to its hash."""
+    """A new token, its hash, and the variable that must be set to the hash."""
 
     role: str
     token: str
@@ -110,7 +110,7 @@ def _(view: TokenView) -> Iterator[Part]:
 
 
 def say_dashboard(address: str) -> None:
-    """Report the address of a dashboard that is served during a run."""
+    """Print the address of the dashboard that a run serves."""
     print_parts(messages, text(DashboardView(address)))
 
 
@@ -121,7 +121,10 @@ def _say_token(token: str) -> None:
 
 @contextmanager
 def running_dashboard(settings: Settings, store: Store, host: str) -> Iterator[str]:
-    """Serve the dashboard in a thread, and yield its address. On loopback it may use another port than the default."""
+    """Serve the dashboard in a thread during the block, and yield its address.
+
+    On a loopback address, another port is used if the default one is taken.
+    """
     from app.web.address import DEFAULT_PORT, is_loopback, listening, listening_near
     from app.web.server import add_tokens, serving
 

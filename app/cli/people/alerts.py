@@ -1,4 +1,4 @@
-"""`reviewloop alerts`: list rules and present alerts, and send a test message."""
+"""The command `reviewloop alerts`: list rules and current alerts, and send a test message."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _WATCHED = {
 
 @dataclass(frozen=True, slots=True)
 class AlertsView:
-    """The rules and receivers of alerts, and the present alerts.
+    """The rules and receivers of alerts, and the current alerts.
 
     Attributes:
         rules: the threshold of each rule.
         not_reached: alerts whose message did not reach a receiver.
-        now: present alerts; `None` if there is no store.
+        now: current alerts; `None` if there is no store.
     """
 
     rules: Mapping[str, float]
@@ -48,7 +48,7 @@ class AlertsView:
 
 @dataclass(frozen=True, slots=True)
 class SentView:
-    """The outcome of a test message at each receiver."""
+    """The receivers of a test message, each with the reason if it was not delivered."""
 
     receivers: Sequence[Delivery]
 
@@ -126,9 +126,9 @@ def _(view: AlertsView) -> Iterator[Part]:
 
 @command(alerts, "test", db=False)
 def test(app: App) -> SentView:
-    """Send a test message to each receiver, and say which of them accepted it.
+    """Send a test message to each receiver, and report which receivers accepted it.
 
-    Exit status 1 if one of them did not.
+    Exit status 1 if a receiver did not accept it.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""`reviewloop failed`: show subtasks that wait for a person. `failed_changes` has the actions on them."""
+"""The command `reviewloop failed`: show subtasks that wait for a person. `failed_changes` has the actions on them."""
 
 from __future__ import annotations
 
@@ -72,10 +72,10 @@ def _(view: WaitingView) -> Iterator[Part]:
 
 
 def list_waiting_parts(view: WaitingView, hint: str) -> Iterator[Part]:
-    """Yield the subtasks that wait for a person, with the next commands.
+    """Yield lines about the subtasks that wait for a person, with the commands that act on them.
 
     Args:
-        hint: the option `--db` for these commands; may be empty.
+        hint: the option `--db` to add to these commands; may be empty.
     """
     if not view.total:
         yield Text(translate("Nothing waits for a person."), style="green")

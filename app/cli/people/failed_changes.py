@@ -1,4 +1,4 @@
-"""`reviewloop failed retry`, `assign`, `edit` and `abandon`: act on subtasks that wait for a person."""
+"""The commands `reviewloop failed retry`, `assign`, `edit` and `abandon`: act on subtasks that wait for a person."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class WouldChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DryRunView:
-    """The outcome that an action would have.
+    """What an action would do.
 
     Attributes:
-        unknown: numbers without a subtask.
-        refused: subtasks that refuse the action, including unknown ones.
+        unknown: numbers of subtasks that don't exist.
+        refused: subtasks that can't be changed in this way, including unknown ones.
     """
 
     dry_run: bool
@@ -136,7 +136,11 @@ def abandon(app: App, subtasks: tuple[int, ...], why: str, dry_run: bool) -> Don
 def _act(
     app: App, ids: Sequence[int], action: Action, message: str, *, dry_run: bool = False
 ) -> Done | DryRunView:
-    """Apply an action to each subtask, and list those that refuse it with the reason."""
+    """Apply an action to each subtask. List the subtasks that can't be changed in this way, with the reason.
+
+    Args:
+        message: sentence about the changed subtasks.
+    """
     outcome = manual_actions.act_on_each(app.store, ids, action, app.who, dry_run=dry_run)
     for one in outcome.refused:
         say(translate("refused: {why}", why=one.why), "red")

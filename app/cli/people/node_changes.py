@@ -1,4 +1,4 @@
-"""`reviewloop nodes add` and `nodes remove`: change the nodes that `run` and `up` use in addition to this machine."""
+"""The commands `reviewloop nodes add` and `remove`: change the nodes that `run` and `up` use besides this machine."""
 
 from __future__ import annotations
 
@@ -137,7 +137,11 @@ def remove(app: App, name: str) -> Done:
 
 
 def _read_proxy(text: str) -> Proxy:
-    """Return the given proxy, or ask for it. Raises InputError, whose message does not quote it."""
+    """Return the proxy from its address; ask the person for the address if it is "-".
+
+    Raises:
+        InputError: the address is wrong. The message does not quote it, as it may contain a password.
+    """
     given = click.prompt(translate("Proxy"), hide_input=True, err=True) if text == "-" else text
     try:
         return Proxy(read_proxy(given))
@@ -146,7 +150,7 @@ def _read_proxy(text: str) -> Proxy:
 
 
 def _try_proxy(proxy: Proxy) -> None:
-    """Warn if the proxy does not answer. It may start later."""
+    """Print a warning if the proxy does not answer. This is no error, because the proxy may start later."""
     host, _, port = proxy.place.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWERS_WITHIN_S).close()

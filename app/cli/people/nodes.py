@@ -33,8 +33,8 @@ def nodes() -> None:
 def list_(app: App) -> NodesView:
     """List the nodes with their work, and the hosts that refuse their addresses.
 
-    Working and free slots make its slots. "waiting" counts begun attempts that wait for a host's rate or for the
-    database: they use no slot. "held" counts leases that a node has not started, "wait" is the time until it is
+    Working and free slots add up to the slots of a node. "waiting" counts begun attempts that wait for a host's rate or
+    for the database: they use no slot. "held" counts leases that a node has not started, "wait" is the time until it is
     expected to start the last of them. "backlog" (in JSON) and "attempts/s" are as of the last heartbeat. If the
     waits of nodes differ by more than a few seconds, leases move.
 

@@ -1,4 +1,4 @@
-"""`reviewloop control`: show the results of each node at each site."""
+"""The command `reviewloop control`: show the results of each node at each site."""
 
 from __future__ import annotations
 
@@ -40,14 +40,16 @@ def control() -> None:
 @click.option("--node", metavar="NAME", help="Only this node.")
 @click.option("--products", is_flag=True, help="One row per product.")
 def pairs(app: App, site: str | None, node: str | None, products: bool) -> PairsView:
-    """Show completion rate, efficiency and requests of each (site, node), with the counts behind them.
+    """Show how well each node crawls each site: completion rate, efficiency, requests, and the counts behind them.
 
-    Completion rate: collected pages per offered hit; more is better. Efficiency: active seconds per collected page;
-    less is better. Rows of one site, one node or of products are shown with their counts, others as a matrix.
+    Completion rate: collected pages per search hit that was given to the node; more is better. Efficiency: active
+    seconds per collected page; less is better. With --site, --node or --products, a table shows also the counts;
+    otherwise a matrix of sites and nodes is shown.
 
-    Requests: all requests per stored page. The value of a send permit: expected pages per request there, and the pages
-    that one more permit, or one more second of a slot, would have added by the last plan (shadow prices; 0 if there
-    was enough of it, - if there is no plan).
+    Requests: all requests per stored page. Every request needs a send permit, of which each host has only some per
+    second. The value of a permit: the pages that a request at this site is expected to give, and the pages that the
+    last plan would have added with one more permit, or with one more second of a slot (shadow prices; 0 if there was
+    enough, - if there is no plan).
 
     \b
     Examples:
@@ -76,7 +78,7 @@ def _(view: PairsView) -> Iterator[Part]:
 
 
 def pair_matrices(pairs: Sequence[PairRow], width: int) -> Iterator[Table]:
-    """Yield tables of completion rate and efficiency with a row per site, a column per node, and the best node marked.
+    """Yield tables of completion rate and efficiency: a row per site, a column per node. The best node is marked.
 
     Args:
         width: maximum number of characters in a line.
@@ -97,7 +99,12 @@ def pair_matrices(pairs: Sequence[PairRow], width: int) -> Iterator[Table]:
 
 
 def _divide_nodes(pairs: Sequence[PairRow], cell: int, width: int) -> Iterator[Sequence[str]]:
-    """Yield the nodes of each table: as many as fit next to the names of the sites, with `cell` characters each."""
+    """Divide the nodes into groups, each for one table that fits the width. Yield the names of each group.
+
+    Args:
+        cell: number of characters in a cell.
+        width: maximum number of characters in a line.
+    """
     nodes = sorted({pair.node for pair in pairs})
     left = width - max(len(pair.site) for pair in pairs) - _BETWEEN - 1
     at_once = min(_NODES_A_TABLE, max(1, left // (max(cell, *map(len, nodes)) + _BETWEEN)))
@@ -105,7 +112,7 @@ def _divide_nodes(pairs: Sequence[PairRow], cell: int, width: int) -> Iterator[S
 
 
 def _find_best(pairs: Sequence[PairRow]) -> str | None:
-    """Return the node with the fewest active seconds per collected page; `None` if nothing can be compared."""
+    """Return the node with the fewest active seconds per collected page; `None` if fewer than two nodes were tried."""
     rated = [(pair.efficiency_s, pair.node) for pair in pairs if pair.efficiency_s is not None]
     return min(rated)[1] if rated and len(pairs) > 1 else None
 

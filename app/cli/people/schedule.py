@@ -205,7 +205,7 @@ def _describe_run(row: ScheduleView, made: Sequence[tuple[object, str]] | None) 
     """Return the sentence about a run of a schedule.
 
     Args:
-        made: the files of the run; `None` for a recrawl.
+        made: the files of the run, each with the problem of its delivery, if any; `None` for a recrawl.
     """
     if made is None:
         return translate("{name}: a new round began; a runner crawls it.", name=row.name)

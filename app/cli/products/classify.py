@@ -1,4 +1,4 @@
-"""`reviewloop review classify`: judge voice and themes of texts in a file."""
+"""The command `reviewloop review classify`: judge voice and themes of texts in a file."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class QuotedTheme:
 
 @dataclass(frozen=True, slots=True)
 class ClassifiedText:
-    """The result for a text: its voice, its themes, and if it is about its product."""
+    """What was found in a text: its voice, its themes, and whether it is about its product."""
 
     voice: str | None
     about: bool | None
@@ -134,7 +134,7 @@ def _read_line(line: bytes, origin: str, number: int) -> _Line:
 
 
 def _judge(lines: Sequence[_Line], category: str | None) -> list[tuple[str | None, Sequence[Theme] | None]]:
-    """Return voice and themes of each line in order; themes are `None` if the text was not searched for themes."""
+    """Return voice and themes of each line, in order. Themes are `None` if the text was not searched for themes."""
     from tasks.domain.pages import Review
     from tasks.reading.judge.reviews import judge_reviews
 

@@ -1,4 +1,7 @@
-"""`reviewloop export`: write reviews as CSV, JSON, XLSX or Parquet. A file appears only when it is complete."""
+"""The command `reviewloop export`: write reviews as CSV, JSON, XLSX or Parquet.
+
+The file appears only when it is complete.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,7 @@ def export() -> None:
 
 @dataclass(frozen=True, slots=True)
 class ExportView(AsideView):
-    """The outcome of an export.
+    """The result of an export.
 
     Attributes:
         continues: True if the file has only reviews that earlier exports with the same cursor lack.
@@ -196,7 +199,7 @@ def _read_filter(
 
 
 def _choose_format(form: str | None, target: str, as_json: bool) -> str:
-    """Return the format to write. Raises InputError if it is unknown or can't be written to the target."""
+    """Return the format to write. Raises InputError if the format is unknown or does not suit the target."""
     if target == "-":
         kind = form or ("jsonl" if as_json else "csv")
         if as_json and kind not in ("json", "jsonl"):
@@ -218,7 +221,7 @@ def _choose_format(form: str | None, target: str, as_json: bool) -> str:
 
 
 def _read_cursor(cursor_file: Path) -> Cursor | None:
-    """Return the cursor in a file; `None` if the file does not exist. Raises InputError."""
+    """Return the cursor stored in a file; `None` if the file does not exist. Raises InputError."""
     try:
         return read_cursor(cursor_file.read_text("utf-8"), str(cursor_file))
     except FileNotFoundError:

@@ -34,7 +34,7 @@ _MOST_NUMBER = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportFile:
-    """A seekable file to import, with a person's choice of its table and columns."""
+    """A seekable file to import, with the table and columns that a person chose."""
 
     data: BinaryIO
     origin: str
@@ -45,12 +45,12 @@ class ImportFile:
 
 @dataclass(kw_only=True)
 class FileNotes:
-    """Facts about how a file was read.
+    """How a file was read.
 
     Attributes:
         sheet, header_row: sheet and header of the table; `None` for a file of JSON objects.
-        columns: names of columns by field.
-        unused: columns that no field is read from.
+        columns: name of the column that each field was read from.
+        unused: columns that no field was read from.
         ignored: columns with cells that were not understood.
     """
 
@@ -100,9 +100,9 @@ _OPTIONS = (
 def import_command(
     group: click.Group, kind: ImportKind, fields: Sequence[str], *, sites: bool = False
 ) -> Callable[[Callable[..., object]], click.Command]:
-    """Return a decorator that makes a command `import` from a function, which gets an `App` and an `ImportFile`.
+    """Return a decorator that makes a command `import` from a function. The function gets an `App` and an `ImportFile`.
 
-    With `--undo` the command undoes an import instead of calling the function.
+    With `--undo`, the command undoes an import instead of calling the function.
     """
 
     def decorate(function: Callable[..., object]) -> click.Command:
@@ -145,7 +145,7 @@ def import_command(
 
 
 def _describe_stop(app: App, kind: ImportKind, file: ImportFile) -> str:
-    """Return what an import stored that a person stopped with Ctrl-C."""
+    """Return a sentence about what an import had stored when a person stopped it with Ctrl-C."""
     stored = None
     if not file.dry_run and app.has_store():
         with suppress(ReviewloopError), app.store.read() as tx:
@@ -164,7 +164,7 @@ def _describe_stop(app: App, kind: ImportKind, file: ImportFile) -> str:
 
 @contextmanager
 def store_or_none(settings: Settings, *, dry_run: bool) -> Iterator[Store | None]:
-    """Open the store. A dry run does not create a missing store and yields `None`."""
+    """Open the store. In a dry run, a missing store is not created, and `None` is yielded."""
     path = sqlite_file(settings.database_url)
     if dry_run and path is not None and not path.is_file():
         yield None
@@ -190,10 +190,10 @@ def note_file(
     unused: Sequence[str],
     ignored: Sequence[IgnoredColumn],
 ) -> FileNotes:
-    """Return how a file was read, and print which parts are not read.
+    """Return how a file was read, and print which parts of it are not read.
 
     Args:
-        found: `None` for a file of JSON objects.
+        found: the table in the file; `None` for a file of JSON objects.
         unused: columns that no field is read from.
     """
     read = FileNotes(columns=columns, ignored=ignored, unused=unused)

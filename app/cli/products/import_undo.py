@@ -21,7 +21,7 @@ _BESIDE_UNDO = ("undo", "dry_run", "db", "as_json")
 
 
 def undo_import(app: App, number: int, kind: ImportKind, *, dry_run: bool) -> ImportUndo:
-    """Undo an import.
+    """Undo the import with this number. In a dry run, return only what would be removed.
 
     Raises:
         InputError: another option was given, or the import does not exist.

@@ -66,7 +66,7 @@ _NAMED = 5
 
 @dataclass(kw_only=True)
 class ImportedProducts(Added, FileNotes):
-    """The outcome of an import of products, and how its file was read."""
+    """The result of an import of products, and how its file was read."""
 
 
 @click.group()
@@ -114,7 +114,7 @@ def add(
 ) -> Added:
     """Add products; a runner starts to crawl them as soon as it sees them.
 
-    A NAME that gives no query is refused with its reason; the others are added, and the exit status is 2.
+    A NAME without words to search for is refused, and the reason is shown. The others are added; the exit status is 2.
 
     \b
     Examples:
@@ -255,7 +255,10 @@ def _(view: ProductsView) -> Iterator[Part]:
 
 
 def _hide_shared(row: ProductView) -> ProductView:
-    """Return a row for people: without figures if another product has them."""
+    """Return a row to show to people.
+
+    If its complaints are counted under another product's name, its figures are left out.
+    """
     nothing: Any = None
     if row.counted_as is None:
         return row
@@ -263,7 +266,7 @@ def _hide_shared(row: ProductView) -> ProductView:
 
 
 def say_notes(result: Added) -> None:
-    """Print on standard error which products were refused and why, and notes about others."""
+    """Print on standard error which products were refused and why, and notes about accepted ones."""
     for one in result.refused:
         if one.line:
             say(translate("refused: line {line}: {why}", line=one.line, why=one.why), "red")

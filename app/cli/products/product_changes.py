@@ -1,4 +1,4 @@
-"""`reviewloop product remove` and `edit`: change stored products."""
+"""The commands `reviewloop product remove` and `edit`: change stored products."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ _MOST_LINES = 20
 
 @dataclass(frozen=True, slots=True)
 class RemovedView:
-    """Products that are removed; in a dry run, products that would be removed.
+    """Products that were removed; in a dry run, products that would be removed.
 
     Attributes:
-        delete_reviews: True if their reviews are deleted as well.
+        delete_reviews: True if the reviews of these products are deleted as well.
     """
 
     removed: Sequence[RemovedProduct]
@@ -117,7 +117,12 @@ def _describe_reviews(one: RemovedProduct, delete_reviews: bool) -> str:
 
 
 def _ask(found: Sequence[RemovedProduct], yes: bool) -> None:
-    """Ask for confirmation to delete reviews. Raises InputError without a terminal, Abort if the answer is no."""
+    """Ask the person to confirm that reviews will be deleted, unless `yes`.
+
+    Raises:
+        InputError: there is no terminal to ask on.
+        Abort: the answer is no.
+    """
     if yes:
         return
     n = sum(one.reviews for one in found)

@@ -19,11 +19,11 @@ from tasks.store.sql.transaction import Transaction
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProductView(ListedProduct):
-    """A product with its coverage.
+    """A product with the number of its hits that are stored.
 
     Attributes:
         coverage: share of the reachable hits that are stored; `coverage_rests_on` has the sums behind it.
-        relaxed: searches with fewer words, made because all words together had no hit.
+        relaxed: searches with fewer words, made because a search for all words had no hit.
     """
 
     coverage: float | None
@@ -32,7 +32,7 @@ class ProductView(ListedProduct):
 
     @property
     def is_paused(self) -> bool:
-        """Return True if the product is crawled at no site."""
+        """Return True if no site is crawled for the product."""
         return not self.looked_for
 
     @property
@@ -42,7 +42,7 @@ class ProductView(ListedProduct):
 
     @property
     def fewer_words(self) -> Sequence[str]:
-        """Words of the relaxed searches, each with the number of sites."""
+        """Keywords of the searches with fewer words, with the number of sites: "光明&牛奶 × 3"."""
         sites = Counter("&".join(one.keywords) for one in self.relaxed)
         return [f"{words} × {n}" for words, n in sites.most_common()]
 
@@ -60,7 +60,7 @@ class ProductsView:
 def get_products_view(
     tx: Transaction, choice: ProductChoice, order: ListOrder, period: PeriodChoice, catalog: Catalog
 ) -> ProductsView:
-    """Return the products that fit a choice."""
+    """Return the products that fit a choice, with their complaints in a period."""
     listed = read_product_list(tx, choice, order, period, catalog)
     if order.by is not None:
         return ProductsView(listed.since, listed.until, (), listed.groups)

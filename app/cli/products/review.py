@@ -1,4 +1,4 @@
-"""`reviewloop review`: import reviews from files."""
+"""The command `reviewloop review`: import reviews from files."""
 
 from __future__ import annotations
 
@@ -58,16 +58,16 @@ review.add_command(correct)
 
 @dataclass(kw_only=True)
 class ImportedReviews(FileNotes):
-    """The outcome of an import of reviews, and how its file was read.
+    """The result of an import of reviews, and how its file was read.
 
     Attributes:
         number: number of the import; `None` if nothing was stored.
         added: number of newly stored reviews.
-        known: number of reviews that an earlier import or line had already stored.
+        known: number of reviews that were stored before, by an earlier import or line.
         refused: the first refused lines; `refused_by_field` counts all refused lines.
         source: name of the source of the reviews.
         products_added: names of new products.
-        products_matched: for each other name in the file, the product that it stands for.
+        products_matched: for names in the file that differ from a product's name, the product that they stand for.
     """
 
     number: int | None
@@ -160,7 +160,7 @@ def _check_source(name: str | None) -> None:
 
 
 def _source(read: ReviewFile, columns: FieldColumns) -> str:
-    """Return the name of a file's source: the collector that made the file, or a hash of its columns."""
+    """Return the source to store with a file's reviews: the collector that made it, or a hash of its columns."""
     if columns.collector is not None:
         return columns.collector.name
     named = sorted({name for name in read.columns if name})
@@ -179,7 +179,10 @@ def _columns(read: ReviewFile, file: ImportFile, product: str | None, site: str 
 
 
 def _product_names(store: Store | None, product: str | None, *, crawl: bool) -> ProductNames:
-    """Return the finder of products for the lines. Raises InputError if `product` can't be a product's name."""
+    """Return the object that finds the product of each line.
+
+    Raises InputError if `product` can't be a product's name.
+    """
     there: list[KnownName] = []
     if store is not None:
         with store.read() as tx:

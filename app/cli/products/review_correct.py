@@ -85,7 +85,10 @@ def correct(
 
 
 def _find_products(view: CorrectableView, names: tuple[str, ...]) -> tuple[int, ...]:
-    """Return the numbers of named products of a review and those of its earlier correction. Raises InputError."""
+    """Return the numbers of the named products of a review, and of those in its earlier correction.
+
+    Raises InputError.
+    """
     known = {name: number for number, name in view.review.products}
     for name in names:
         if name not in known:
@@ -100,7 +103,12 @@ def _find_products(view: CorrectableView, names: tuple[str, ...]) -> tuple[int, 
 
 
 def _ask(copies: int, *, is_sure: bool) -> None:
-    """Ask for confirmation to change linked copies. Raises InputError without a terminal, Abort if the answer is no."""
+    """Ask the person to confirm that linked copies of a review will be changed, unless `is_sure`.
+
+    Raises:
+        InputError: there is no terminal to ask on.
+        Abort: the answer is no.
+    """
     if is_sure or not copies:
         return
     question = plural(

@@ -45,7 +45,7 @@ class SplitView(LinesView):
 
 @dataclass(frozen=True, slots=True)
 class ExplainedView:
-    """The role of each word of a product name."""
+    """A product name with the role of each of its words."""
 
     product: str
     category: Category | None
@@ -153,7 +153,7 @@ def _names(names: Sequence[str], source: BinaryIO | None) -> Iterator[str]:
 
 
 def _lines(source: BinaryIO, origin: str) -> Iterator[str]:
-    """Yield the names in a text, without blank lines."""
+    """Yield the product names in a file, one per line. Blank lines are skipped."""
     with rereadable(source) as file:
         encoding = encoding_of(file, origin)
         with open_text(file, encoding) as text:
@@ -193,7 +193,7 @@ def _(view: ExplainedView) -> Iterator[Part]:
 
 
 def _list_engines(view: SplitView) -> Iterator[str]:
-    """Yield the queries of a name, and for each engine its sites and its first search URL."""
+    """Yield lines with the queries of a name, and for each engine its sites and the first search URL."""
     yield from _list_queries(view.query.product, view.query.category, view.query.keyword_sets)
     by_engine: dict[str, list[SearchUrl]] = {}
     for url in view.lines:
@@ -232,6 +232,6 @@ def _place(url: SearchUrl) -> str:
 
 
 def _translate_role(role: str) -> str:
-    """Return a role in the reader's language. The question mark of an uncertain role stays."""
+    """Return the role of a word in the reader's language. The question mark of an uncertain role stays."""
     known = role.removesuffix("?")
     return f"{translate(known)}{role.removeprefix(known)}"
