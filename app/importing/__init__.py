@@ -1,1 +1,1 @@
-"""Import products and reviews from people's files."""
+"""Import products and reviews from files that people have."""

@@ -1,4 +1,4 @@
-"""Functions that all readers of cells use: normal form of a text, marks of an empty cell, Chinese numerals."""
+"""Functions to read cells of any column: normal form of a text, marks of an empty cell, Chinese numerals."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _NUMERAL = re.compile(r"([一两二三四五六七八九]?)十([一二三四五�
 
 
 def words_of(name: str) -> frozenset[str]:
-    """Return the words of an entry of ``cell_words.yaml``."""
+    """Return the words that an entry of ``cell_words.yaml`` lists."""
     return frozenset(_load()[name].split())
 
 
 def meanings_of(name: str) -> dict[str, Any]:
-    """Return an entry of ``cell_words.yaml`` as values by word."""
+    """Return an entry of ``cell_words.yaml`` as a mapping from words to what they mean."""
     return {word: value for value, words in _load()[name].items() for word in words.split()}
 
 
@@ -42,22 +42,22 @@ _NOTHING = words_of("nothing")
 
 
 class NotUnderstood(Exception):
-    """A cell that does not fit its column. The importer leaves it empty and counts it."""
+    """A cell has a text that does not fit its column. The importer leaves the cell empty and counts it."""
 
 
 def plain_cell(text: str, longest: int = _LONGEST) -> str:
-    """Return at most `longest` characters of a cell in lower case and half width, with single blanks."""
+    """Return the first `longest` characters of a cell in lower case and half width, with single blanks."""
     return visible(normalize("NFKC", text[:longest])).casefold()
 
 
 @lru_cache(_REMEMBERED)
 def is_nothing(text: str) -> bool:
-    """Return True for an empty cell or one with a sign that stands for nothing: -, /, N/A, 无."""
+    """Return True if a cell is empty or has a sign for "nothing": -, /, N/A, 无."""
     return is_dash(text) or plain_cell(text) in _NOTHING
 
 
 def is_dash(text: str) -> bool:
-    """Return True for an empty cell or one with only a dash."""
+    """Return True if a cell is empty or has only a dash."""
     return not plain_cell(text).strip("-—–−_/\\.·~*、,")
 
 
@@ -68,5 +68,5 @@ def arabic(text: str) -> str:
 
 
 def arabic_year(text: str) -> str:
-    """Replace each Chinese digit by a digit: 二〇二六 becomes 2026."""
+    """Replace each Chinese digit by an Arabic one: 二〇二六 becomes 2026."""
     return "".join(str(_DIGITS.get(char, char)) for char in text)

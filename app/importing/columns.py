@@ -1,4 +1,4 @@
-"""Find the column of each field of a file by the names in its header and by a person's choice."""
+"""Find the column that each field of a file is read from, by the names in its header and by a person's choice."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _load() -> Mapping[str, Mapping[str, str]]:
 
 @cache
 def _synonyms() -> list[frozenset[str]]:
-    """Return sets of column names that mean the same, one set for each field."""
+    """Return sets of column names with the same meaning, one set for each field."""
     return [frozenset(words.split()) for fields in _load().values() for words in fields.values()]
 
 
@@ -53,7 +53,7 @@ class ColumnChoice:
     """A person's choice of columns of a file.
 
     Attributes:
-        mapping: columns by field, each given by name or letter; an empty column leaves the field out.
+        mapping: for each field, its column by name or letter. If the column is empty, the field is not read.
         ignored: columns that must not be read, by name or letter.
     """
 
@@ -83,7 +83,7 @@ class ColumnChoice:
 
 
 def find_column(names: Sequence[str], column: str) -> int | None:
-    """Return the place of a column given by name or letter; `None` if it does not exist."""
+    """Return the place (from 0) of a column given by name or letter; `None` if it does not exist."""
     place = _find_name(names, column)
     return _find_letter(names, column) if place is None else place
 
@@ -100,7 +100,7 @@ def _find_name(names: Sequence[str], column: str) -> int | None:
 
 
 def _find_letter(names: Sequence[str], column: str) -> int | None:
-    """Return the place of a column given by its letter; `None` if the header does not reach that far."""
+    """Return the place (from 0) of a column given by letter; `None` if the header has fewer columns."""
     place = COLUMNS.get(column, 0) - 1
     if place < 0 or (names and place >= len(names)):
         return None
@@ -110,7 +110,7 @@ def _find_letter(names: Sequence[str], column: str) -> int | None:
 def find_fields(
     names: Sequence[str], words: Words, choice: ColumnChoice, *, is_header: bool = False
 ) -> dict[str, int]:
-    """Return the places of the known fields' columns. A person's choice comes before the names in the header.
+    """Return the place (from 0) of each known field's column. A person's choice overrides the names in the header.
 
     Each column gets at most one field.
 
@@ -181,13 +181,13 @@ def parse_mapping(given: Sequence[str], fields: Sequence[str]) -> dict[str, str]
 
 
 def plain_name(name: str) -> str:
-    """Return a column's name in lower case, without blanks, punctuation, and a remark in brackets at its end."""
+    """Return a column's name in lower case, without blanks and punctuation, and without brackets at its end."""
     plain = _MARKS.sub("", normalize("NFKC", visible(name))).casefold()
     return _REMARK.sub("", plain) or plain.strip("()[]【】〔〕<>")
 
 
 def _plain_parts(name: str) -> list[str]:
-    """Return the plain name of a column and of its parts, as in 商品名称/Product or 商品名称 Product."""
+    """Return the plain name of a column, and those of its parts if it has two: 商品名称/Product or 商品名称 Product."""
     parts = _PARTS.split(normalize("NFKC", name))
     two = _TWO_SCRIPTS.fullmatch(visible(name))
     if two is not None and any({plain_name(two[1]), plain_name(two[2])} <= known for known in _synonyms()):

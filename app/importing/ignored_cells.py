@@ -1,4 +1,4 @@
-"""Count cells that were not understood, by column. Such a cell is left empty, and its row is imported."""
+"""Count the cells that were not understood, by column. Such a cell is left empty, and its row is imported."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _LONGEST = 30
 
 @dataclass(slots=True)
 class IgnoredColumn:
-    """Cells of one column that were not understood.
+    """The cells of one column that were not understood.
 
     Attributes:
         column: name of the column in the file.
-        meaning: message that explains an empty cell in this column.
-        values: at most three of these cells.
-        rows: numbers of the rows with these cells.
+        meaning: message that explains what an empty cell in this column means.
+        values: texts of at most three of the cells.
+        rows: numbers of the rows with such cells.
     """
 
     column: str
@@ -41,13 +41,13 @@ class IgnoredColumn:
 
 
 class IgnoredCells:
-    """Cells of a file that were not understood."""
+    """Collects the cells of a file that were not understood."""
 
     def __init__(self) -> None:
         self._columns: dict[str, IgnoredColumn] = {}
 
     def add(self, column: str, text: str, line: int, meaning: Message) -> None:
-        """Count a cell. The same row and column count only once."""
+        """Count a cell that was not understood. The same row and column count only once."""
         counted = self._columns.setdefault(column, IgnoredColumn(column, meaning))
         if not counted.rows or counted.rows[-1] != line:
             counted.rows.append(line)
@@ -56,5 +56,8 @@ class IgnoredCells:
             counted.values.append(example)
 
     def list_columns(self) -> list[IgnoredColumn]:
-        """Return the columns with such cells, the one with the earliest cell first."""
+        """Return the columns with cells that were not understood.
+
+        The column with the earliest such cell comes first.
+        """
         return list(self._columns.values())

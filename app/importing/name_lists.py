@@ -1,7 +1,7 @@
-"""Read lists with one name per line, and recognise other texts: settings, data, code, logs, markup, prose.
+"""Read lists with one name per line. Recognise and refuse other texts: settings, data, code, logs, markup, prose.
 
-Each line gets a weight for how surely it belongs to another text. If the weights sum to more than `_LIMIT` of the
-lines, the text is refused. Numbers and bullets before names are removed.
+Each line gets a weight from 0 to 1: how surely it belongs to such a text. If the sum of the weights exceeds `_LIMIT` of
+the number of lines, the text is refused. Numbers and bullets before names are removed.
 """
 
 from __future__ import annotations
@@ -136,7 +136,11 @@ _SENTENCE_ENDS = "。！？!?；"
 
 
 def _weigh(line: str) -> tuple[str, float]:
-    """Return the kind of text that a line seems to belong to, with a weight from 0 to 1; ("", 0) for a name."""
+    """Classify a line as a name or as part of a text of another kind, such as code or prose.
+
+    Returns:
+        The kind, and how surely the line belongs to it (0 to 1); ("", 0) for a name.
+    """
     line = line[:_LONGEST]
     for kind, start in _STARTS.items():
         if start.match(line):
@@ -161,14 +165,14 @@ def _weigh(line: str) -> tuple[str, float]:
 
 
 def _is_setting(key: str, value: str) -> bool:
-    """Return True if `key: value` is a setting, and False for a brand and its product ("Sony: WH-1000XM5")."""
+    """Return True if `key: value` is a setting. A brand with its product is not: "Sony: WH-1000XM5"."""
     if _VALUE.match(value):
         return True
     return key[0].islower() and value.isascii() and not is_brand(key)
 
 
 def _prose_weight(line: str) -> float:
-    """Return how surely a line is a sentence (0 to 1), by its final punctuation and its function words."""
+    """Return how surely a line is a sentence (0 to 1), judged by its final punctuation and its function words."""
     han = len(_HAN.findall(line))
     if han:
         marks = sum(line.count(char) for char in _SENTENCE_ENDS)
@@ -192,11 +196,12 @@ def refuse_other_text(lines: NumberedLines, origin: str, instead: Message, *, pr
     """Raise InputError if a text is not a list of names.
 
     Args:
+        lines: lines of the text with their numbers.
         instead: message that explains what would be right.
         prose: False if the lines may be sentences, as in reviews.
 
     Raises:
-        InputError: it names the kind of text and three of its lines.
+        InputError: the text is of another kind. The message names the kind and quotes three lines.
     """
     weights: dict[str, float] = {}
     doubtful: list[tuple[int, str, str]] = []
@@ -248,7 +253,7 @@ def strip_marker(line: str) -> str:
 
 
 def are_numbered(lines: Sequence[str]) -> bool:
-    """Return True if most lines have consecutive numbers; each section may begin with 1."""
+    """Return True if most lines begin with consecutive numbers. The numbers may restart at 1."""
     following, last = 0, 0
     for line in lines:
         number = _number_of(line)

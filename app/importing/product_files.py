@@ -1,4 +1,4 @@
-"""Read files of products: a table with a header, or one name per line. Nothing here writes to the store."""
+"""Read files of products: a table with a header, or one name per line. Nothing is stored."""
 
 from __future__ import annotations
 
@@ -42,13 +42,15 @@ def open_product_file(
 ) -> tuple[FoundTable, Iterator[Line]]:
     """Find the table in a file of products. Return it with an iterator that reads its lines on demand.
 
-    A table may have any of `FIELDS`. Columns are recognised by their English or Chinese names; others are skipped.
+    A table may have any of `FIELDS`. Columns are recognised by their English or Chinese names; others are not read.
     In a file with one name per line, lines that begin with # are skipped.
 
     Args:
         file: a seekable file, which must stay open while lines are read.
+        choice: a person's choice of the table.
         columns: a person's choice of columns.
         as_list: True to take each line of a text as a name, whatever it looks like.
+        most_unpacked: maximum number of bytes after decompression.
 
     Raises:
         InputError: the file can't be read or exceeds a limit, no column of names is recognised, a chosen column does
@@ -89,7 +91,7 @@ def open_product_file(
 
 
 def _no_names(found: FoundTable, origin: str, column: str | None) -> InputError:
-    """Return the error for a table without a recognised column of names. It quotes the widest row."""
+    """Return the error for a table in which no column of names was recognised. The message quotes the widest row."""
     row = max(found.sample, key=lambda row: len(row.places()))
     table: Message = Message("row {line}", line=row.line)
     if found.table.sheet:
@@ -130,7 +132,7 @@ def _is_list(found: FoundTable, file: BinaryIO, origin: str) -> bool:
 
 
 def _check_names(found: FoundTable, origin: str) -> None:
-    """Raise InputError if settings, code or markup only look like a table, because they contain words of a header."""
+    """Raise InputError if a file that looks like a table is really settings, code or markup with words of a header."""
     entry = found.fields.get("name", 0)
     header = [(row.line, ",".join(row.cells)) for row in found.sample if row.line == found.header_row]
     names = [
@@ -148,7 +150,7 @@ def _read_list(file: BinaryIO, origin: str) -> Iterator[Line]:
 
 
 def read_typed_names(text: str, origin: str, *, as_list: bool) -> list[tuple[int, str]]:
-    """Return the names that a person typed or pasted, one a line, with the numbers of their lines.
+    """Return the names that a person typed or pasted, one per line, each with the number of its line.
 
     Args:
         as_list: True to take each line as a name, whatever it looks like.
@@ -180,7 +182,7 @@ def _short_lines(text: TextIO, origin: str) -> Iterator[str]:
 
 
 def _number_lines(text: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """Yield line number and line, without blank lines and comments."""
+    """Yield the lines with their numbers, except blank lines and comments."""
     for number, line in enumerate(text, 1):
         stripped = line.strip()
         if stripped and not stripped.startswith("#"):

@@ -1,4 +1,4 @@
-"""Make products from the lines of a file. Only a wrong name refuses a line."""
+"""Make products from the lines of a file. A line is refused only if its name is wrong."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ class ProductRows:
     its product is added as paused: it is crawled at no site.
 
     Args:
-        columns: names of the columns by field; messages name a missing field by its own name.
+        columns: names of the columns by field. Messages use the field's own name if it has no column.
         sites: sites of the catalog by domain.
-        category: category of lines that give none; `None` derives it from the product's name.
+        category: category for lines without one; `None` derives it from the product's name.
 
     Attributes:
         ignored: the cells that were not understood.
@@ -70,7 +70,7 @@ class ProductRows:
     def read(
         self, line: int, cells: Mapping[str, str], why: Message | None = None, *, is_typed: bool = False
     ) -> NewProduct | RefusedProduct:
-        """Return the product of a line, or the line as refused with the reason.
+        """Return the product that a line describes, or a refusal with the reason.
 
         Args:
             cells: cells by field.
@@ -112,10 +112,10 @@ class ProductRows:
         )
 
     def _make(self, name: str, line: int, cells: Mapping[str, str]) -> NewProduct:
-        """Return a product with the usable keywords and other names of a line: those that give a query.
+        """Return a product. Keywords and other names that have no words to search for are left out.
 
         Raises:
-            InputError: the name gives no query.
+            InputError: the name has no words to search for.
         """
         text = cells.get("keywords", "")
         words = [word for word in split_words(text) if any(map(str.isalnum, word))]
@@ -133,7 +133,12 @@ class ProductRows:
     def _list_usable(
         self, field: str, texts: Iterable[str], line: int, options: Callable[[str], Mapping[str, Any]]
     ) -> list[str]:
-        """Return the texts that give a query. Count the others as not understood."""
+        """Return the texts that have words to search for. Count each other text as a cell that was not understood.
+
+        Args:
+            field: the field that the texts are from.
+            options: returns the arguments with which `new_product` tries a text.
+        """
         usable = []
         for text in texts:
             try:

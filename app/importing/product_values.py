@@ -1,6 +1,6 @@
-"""Parse the optional columns of a list of products, as people write them.
+"""Parse the optional columns of a list of products in the forms in which people write them.
 
-Each reader returns `None` for an empty cell, and raises `NotUnderstood` for one that it can't read.
+Each function returns `None` for an empty cell, and raises `NotUnderstood` for a cell that it can't read.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ _DOMAIN_ENDS = ("com", "cn", "net", "org", "gov")
 
 
 def read_priority(text: str) -> int | None:
-    """Return a priority: a whole number as it is, or 20, 10, 0, -10 or -20 for words."""
+    """Return a priority. A whole number is returned as it is, words give 20, 10, 0, -10 or -20."""
     if is_nothing(text):
         return None
     plain = plain_cell(text)
@@ -117,7 +117,7 @@ def read_priority(text: str) -> int | None:
 
 
 def _levels(text: str) -> set[int]:
-    """Return the priorities that the words of a text stand for; none if the first word is unknown."""
+    """Return the priorities that the words of a text mean; empty if the first word is unknown."""
     if not text.isascii():  # blanks separate words of Chinese; English needs them within
         text = text.replace(" ", ",")
     parts = [*filter(None, ("".join(part.split()) for part in _BETWEEN.split(text)))]
@@ -127,7 +127,7 @@ def _levels(text: str) -> set[int]:
 
 
 def _level(word: str) -> int | None:
-    """Return the priority of a word, which may have 级, 类 or 优先 attached; `None` if it is unknown."""
+    """Return the priority that a word means; `None` if it is unknown. 级, 类 or 优先 may be attached to the word."""
     word = word.strip("\"'“”「」*+?")
     if word in _LEVELS:
         return _LEVELS[word]
@@ -149,7 +149,10 @@ def _whole_number(text: str) -> int | None:
 
 
 def read_pages(text: str) -> int | None:
-    """Return a number of pages: the end of a range, 0 for no page, `None` for the site's default."""
+    """Return the number of result pages to read per search, `None` for the site's default.
+
+    Of a range, the end is returned. 0 means that the product is not crawled.
+    """
     plain = plain_cell(text)
     if is_nothing(text) or plain in _DEFAULT:
         return None
@@ -160,12 +163,15 @@ def read_pages(text: str) -> int | None:
 
 
 def read_recrawl(text: str, header: str = "") -> timedelta | None:
-    """Return the time between two crawls; `None` for a single crawl.
+    """Return the time between two crawls; `None` if the product is crawled only once.
 
-    Months have 30 days, quarters 91, years 365.
+    A month has 30 days, a quarter 91, a year 365.
 
     Args:
-        header: the column's name. Its brackets give the unit of a number without one: 重采周期（天）.
+        header: the column's name. Brackets in it give the unit of numbers that have none: 重采周期（天）.
+
+    Raises:
+        NotUnderstood: the text is not a period, or the period is too short or too long.
     """
     plain = _REMARK.sub("", plain_cell(text)).strip()
     if is_nothing(text) or plain in _ONCE:
@@ -190,13 +196,13 @@ def read_recrawl(text: str, header: str = "") -> timedelta | None:
 
 
 def _write_digits(text: str) -> str:
-    """Return a period with its number in digits. Words for a period, such as 每周, are replaced by number and unit."""
+    """Return a period with its number in digits. Words for a period, such as 每周, become a number and a unit."""
     bare = text.removeprefix("每").removeprefix("按").removesuffix("一次").removesuffix("1次").strip()
     return arabic(_PERIOD_WORDS.get(text) or _PERIOD_WORDS.get(bare) or text)
 
 
 def read_category(text: str) -> Category | None:
-    """Return the category that a text names: by its name, by another word for it, or by the goods in the text."""
+    """Return the category that a text means: by its name, by another word for it, or by goods named in the text."""
     if is_nothing(text):
         return None
     plain = _REMARK.sub("", plain_cell(text)).replace(" ", ",")
@@ -212,7 +218,7 @@ def read_category(text: str) -> Category | None:
 
 
 def read_sites(text: str, sites: Mapping[str, Site]) -> tuple[tuple[str, ...] | None, list[str]]:
-    """Return the sites that a cell names (`None` for all sites), and the words that name no known site.
+    """Return the domains of the sites that a cell names (`None` for all sites), and the words that name no known site.
 
     A site can be given by domain, address, title (京东), first part of its domain (jd) or group (电商).
 
@@ -268,7 +274,7 @@ def _find_sites(word: str, sites: Mapping[str, Site]) -> Iterator[str]:
 
 
 def _titles_meant(word: str) -> Iterable[str]:
-    """Yield the titles that a word may stand for, the most likely first."""
+    """Yield titles of sites that a word may mean, the most likely first."""
     yield word
     yield f"{word}网"
     if word in _SITE_NAMES:

@@ -48,7 +48,7 @@ _AHEAD = timedelta(days=2)
 
 @dataclass(frozen=True, slots=True)
 class RefusedReview:
-    """A line that was refused.
+    """A line of the file that gives no review, with the reason.
 
     Attributes:
         field: the field with the fault; empty if the fault is in the whole line.
@@ -63,14 +63,15 @@ T = TypeVar("T")
 
 
 class _RefusedField(Exception):
-    """Refuses a record. The arguments are the field and the reason."""
+    """A field is wrong, so its record is refused. The arguments are the field and the reason."""
 
 
 class ProductNames:
-    """Finds the product that a name in a file stands for: a stored one or a new one.
+    """Finds the product that a name in a file means: a stored product or a new one.
 
-    A name stands for the product with this name or alias. Otherwise it stands for the product whose keywords, at
-    least two, are all in the name; if there are several, for the one with most keywords. Otherwise it is a new product.
+    It is the product that has this name or alias. If there is none, it is the product whose keywords, at least two, are
+    all
+    in the name; of several such products, the one with the most keywords. Otherwise the name belongs to a new product.
     Products that this file adds are not matched by keywords, so the order of its lines does not matter.
 
     Args:
@@ -96,7 +97,11 @@ class ProductNames:
         self._found = lru_cache(_REMEMBERED)(self._find)
 
     def find(self, written: str) -> tuple[str, str]:
-        """Return the product's name and the name as written. Raises InputError if it can't be a product's name."""
+        """Return the name of the product that a name in the file means, and the name as written in the file.
+
+        Raises:
+            InputError: the text can't be a product's name.
+        """
         written = self._fixed or " ".join(written.split())
         return self._found(written), written
 
@@ -138,14 +143,14 @@ def _plain(name: str) -> str:
 
 
 class ReviewChecks:
-    """Makes reviews from records.
+    """Makes reviews from the records of a file.
 
     Args:
         columns: the columns that fields are read from.
-        names: finds products.
+        names: finds the product that a name means.
         sites: sites of the catalog. An address on a host of a site belongs to that site.
-        pseudonyms: replaces authors' names; `None` stores them as they are.
-        now: the time that relative dates are counted from.
+        pseudonyms: replaces authors' names; `None` stores the names as they are.
+        now: the time to which relative dates (3 days ago) refer.
 
     Attributes:
         ignored: the cells that were not understood.
@@ -170,7 +175,7 @@ class ReviewChecks:
         self.ignored = IgnoredCells()
 
     def make_review(self, record: ImportedLine) -> ImportedReview | RefusedReview:
-        """Return the review of a record, or the record as refused. Only its text and its product can refuse it."""
+        """Return the review in a record, or a refusal. A record is refused only if its text or its product is wrong."""
         try:
             return self._review(record)
         except _RefusedField as refused:
@@ -215,7 +220,12 @@ class ReviewChecks:
         return ImportedReview(product, written, site, url, review, page, copy_key(site, author, body))
 
     def _address_of(self, text: str) -> tuple[str, str]:
-        """Return the canonical address and its site (the host if no site has it); two empty texts if there is none."""
+        """Return a page's canonical address, and its site.
+
+        If it is on no site, its host is returned instead of the site.
+
+        Both are empty if there is no address.
+        """
         if is_nothing(text):
             return "", ""
         try:
@@ -242,10 +252,10 @@ class ReviewChecks:
 
 
 class _Cells:
-    """The fields of a record.
+    """The fields of one record.
 
     Args:
-        ignored: gets the cells that are not understood.
+        ignored: collects the cells that are not understood.
     """
 
     def __init__(self, columns: FieldColumns, record: ImportedLine, ignored: IgnoredCells) -> None:
@@ -255,14 +265,17 @@ class _Cells:
         self._left_out: list[str] = []
 
     def get_required(self, name: str) -> str:
-        """Return a field that the record must have. Raises `_RefusedField` if it is wrong."""
+        """Return the text of a field that every record must have. Raises `_RefusedField` if it is missing or wrong."""
         try:
             return self._text(name)
         except InputError as error:
             raise _RefusedField(name, error.message) from None
 
     def value(self, name: str, reader: Callable[[str], T], empty: T) -> T:
-        """Return an optional field, or `empty`. A cell that is not understood is counted and gives `empty`."""
+        """Return an optional field as `reader` reads it. If it is missing or not understood, return `empty`.
+
+        A cell that is not understood is counted.
+        """
         try:
             return reader(self._text(name))
         except (InputError, NotUnderstood):
@@ -273,11 +286,11 @@ class _Cells:
             return empty
 
     def when(self, date: datetime | None) -> str:
-        """Return the date with the cells that were not understood. It distinguishes reviews with the same text."""
+        """Return a text that distinguishes reviews with equal texts: the date and the cells that were not understood."""
         return "\n".join([date.isoformat() if date is not None else "", *self._left_out]).rstrip("\n")
 
     def _text(self, name: str) -> str:
-        """Return a field as text. Raises InputError if it is too long or undecodable."""
+        """Return the text of a field. Raises InputError if it is too long or can't be decoded."""
         text = strip_unseen(self._columns.text(name, self._record.cells).replace("\0", ""))
         if _BROKEN.search(text):
             raise InputError("ends in the middle of a character")

@@ -1,4 +1,4 @@
-"""Find the column of each field in a file of reviews: by a person's choice, the collector, or the header.
+"""Find the column for each field of reviews in a file: by a person's choice, by the collector, or by the header.
 
 A collector is a program or shop that exported the file. docs/import.md lists the sources of all column names.
 """
@@ -30,14 +30,14 @@ _TEMPLATE = re.compile(r"\{(\w+)\}")
 
 @dataclass(frozen=True, slots=True)
 class Collector:
-    """Column names in the files of a well-known program or shop.
+    """A well-known program or shop that exports reviews, with the columns of its files.
 
     Attributes:
-        name: its name, and the name of the source if a person gives none.
-        needs: columns by which its files are recognised.
-        site: the site that its reviews come from.
+        name: name of the collector. The source of the reviews gets this name if a person gives none.
+        needs: columns by which files of the collector are recognised.
+        site: the site that the reviews come from.
         columns: columns by field, for fields that the header alone does not identify.
-        url: address of a record's page, with names of columns in braces; empty if a column contains it.
+        url: address of a record's page, with names of columns in braces; empty if a column contains the address.
     """
 
     name: str
@@ -90,7 +90,7 @@ class FieldColumns:
     Attributes:
         columns: columns by field; fields without a column are left out.
         collector: the collector that made the file; `None` if it is unknown.
-        site: site of records that name none; empty for the collector's site.
+        site: site for records that name none; empty to use the collector's site.
     """
 
     columns: Mapping[str, str]
@@ -107,7 +107,7 @@ class FieldColumns:
         return [key for place, key in keys.items() if key not in used and place not in ignored]
 
     def text(self, name: str, cells: Mapping[str, str]) -> str:
-        """Return a field of a record; empty if it has none."""
+        """Return the text of a field in a record; empty if the field has no column."""
         column = self.columns.get(name)
         if column is not None:
             return cells.get(column, "")
@@ -143,7 +143,7 @@ def field_columns(columns: Sequence[str], choice: ColumnChoice, origin: str) -> 
 
 
 def review_fields(names: Sequence[str], choice: ColumnChoice, *, is_header: bool = False) -> FieldPlaces:
-    """Return the places of the columns by field. The arguments are those of `find_fields`."""
+    """Return the place (from 0) of each field's column. The arguments are those of `find_fields`."""
     collector = _collector_of(names)
     if collector is None:
         return find_fields(names, _WORDS, choice, is_header=is_header)

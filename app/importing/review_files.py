@@ -1,4 +1,4 @@
-"""Read files of reviews record by record: CSV, xlsx, or one JSON object per line."""
+"""Read files of reviews record by record. A file is CSV, xlsx, or has one JSON object per line."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ _RIGHT = Message(
 
 @dataclass(frozen=True, slots=True)
 class ImportedLine:
-    """A line with its cells by column. Cells have no surrounding blanks, and empty ones are left out."""
+    """A line of a file, as a mapping from columns to cells.
+
+    Cells are stripped of surrounding blanks, and empty cells are left out.
+    """
 
     line: int
     cells: Mapping[str, str]
@@ -38,12 +41,14 @@ class ImportedLine:
 
 @dataclass(frozen=True, slots=True)
 class ReviewFile:
-    """A file with its columns and records.
+    """A file of reviews with its columns and records.
 
     Attributes:
-        columns: names of the columns; empty for a column without a name. In JSON, keys; a nested key is ``user.name``.
+        columns: names of the columns; empty for a column without a name. For JSON these are keys; a nested key is
+            written
+            ``user.name``.
         records: the records in order; a line that can't be read is a `BadRow` with the reason.
-        found: the table that is read; `None` for JSON.
+        found: the table in the file; `None` for JSON.
     """
 
     columns: tuple[str, ...]
@@ -54,10 +59,11 @@ class ReviewFile:
 def open_review_file(
     file: BinaryIO, origin: str, choice: TableChoice | None = None, columns: ColumnChoice | None = None
 ) -> ReviewFile:
-    """Find the columns of a file. Its records are read on demand.
+    """Find the columns of a file of reviews. The records are read on demand.
 
     Args:
         file: a seekable file, which must stay open while records are read.
+        choice: a person's choice of the table.
         columns: a person's choice of columns.
 
     Raises:
@@ -104,7 +110,7 @@ def _table(file: BinaryIO, origin: str, choice: TableChoice, columns: ColumnChoi
 
 
 def _check_texts(found: FoundTable, origin: str) -> None:
-    """Raise InputError for settings, code or markup that contain a word of a header, such as `content:`."""
+    """Raise InputError if the file is really settings, code or markup with a word of a header, such as `content:`."""
     if not found.table.sheet and max(len(row.places()) for row in found.sample) == 1:
         lines = [(row.line, "".join(row.cells)) for row in found.sample]
         refuse_other_text(lines, origin, _RIGHT, prose=False)
@@ -147,7 +153,10 @@ def _record(number: int, line: str) -> ImportedLine | BadRow:
 
 
 def _flat(value: Mapping[str, Any], before: str, deep: int) -> Iterator[tuple[str, str]]:
-    """Yield name and text of each text and number of an object and its nested objects. Skip other values."""
+    """Yield each text and number in an object and its nested objects, with its key (``user.name``).
+
+    Skip other values.
+    """
     for name, one in value.items():
         if isinstance(one, dict):
             if deep:

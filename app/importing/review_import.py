@@ -1,4 +1,4 @@
-"""Import a file of reviews: read it as a stream, and store its reviews in batches."""
+"""Import a file of reviews: read it record by record, and store its reviews in batches."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ MOST_REFUSED = 1000
 
 @dataclass(slots=True)
 class Imported:
-    """The outcome of importing a file.
+    """The result of importing a file.
 
     Attributes:
         lines: number of lines with a review, including refused lines.
         added: number of newly stored reviews.
-        known: number of reviews that an earlier import or line had already stored.
+        known: number of reviews that were stored before, by an earlier import or line.
         refused: the first `MOST_REFUSED` refused lines.
         refused_by: number of refused lines by field.
     """
@@ -86,10 +86,10 @@ class Saving:
     Args:
         source: name of the source of the reviews.
         file: name of the imported file.
-        who: person who imports it.
+        who: person who imports the file, for the audit log.
 
     Attributes:
-        number: number of the import, which the first batch begins; `None` before.
+        number: number of the import; `None` before the first batch.
     """
 
     def __init__(self, store: Store, source: str, names: ProductNames, file: str, who: str) -> None:
@@ -103,7 +103,10 @@ class Saving:
         self.number: int | None = None
 
     def save(self, came: Sequence[ImportedReview]) -> Sequence[bool]:
-        """Store reviews, and return True for each one already stored. Raises InputError if the import was undone."""
+        """Store reviews. Return for each one True if it was stored before.
+
+        Raises InputError if the import was undone.
+        """
         with self._store.begin() as tx:
             number = self.number
             if number is None:
@@ -121,7 +124,7 @@ class Saving:
         return repeated
 
     def end(self) -> None:
-        """Record that the file was read to its end."""
+        """Record that the whole file was read."""
         if self.number is not None:
             with self._store.begin() as tx:
                 numbered_imports.end(tx, self.number)
@@ -130,12 +133,12 @@ class Saving:
 
 
 class Trying:
-    """Finds out which reviews would be stored, and changes nothing.
+    """Finds out which reviews would be stored, without storing anything.
 
-    It keeps 8 bytes per review in memory to recognise repeated ones.
+    It takes 8 bytes of memory per review, to recognise repeated reviews.
 
     Args:
-        store: `None` if it does not exist yet.
+        store: the store; `None` if it does not exist yet.
     """
 
     def __init__(self, store: Store | None) -> None:
@@ -144,7 +147,7 @@ class Trying:
         self.number: int | None = None
 
     def save(self, came: Sequence[ImportedReview]) -> Sequence[bool]:
-        """Return True for each review that is stored already or repeated."""
+        """Return for each review True if it is in the store or an earlier line."""
         if self._store is None:
             stored = [False] * len(came)
         else:
@@ -158,4 +161,4 @@ class Trying:
         return repeated
 
     def end(self) -> None:
-        """Do nothing, as no import was begun."""
+        """Do nothing, because no import was begun."""

@@ -1,6 +1,6 @@
-"""Parse ratings and dates of reviews, as people write them.
+"""Parse ratings and dates of reviews in the forms in which people write them.
 
-Each reader returns `None` for an empty cell, and raises `NotUnderstood` for one that it can't read.
+Each function returns `None` for an empty cell, and raises `NotUnderstood` for a cell that it can't read.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _NO_DATES = ("0", "0000-00-00", "0000-00-00 00:00:00")
 
 @lru_cache(_REMEMBERED)
 def read_rating(text: str) -> float | None:
-    """Return a rating. Words, stars, fractions and percentages give 1 to 5 stars; a plain number stays as it is."""
+    """Return a rating. Words, stars, fractions and percentages become 1 to 5 stars; a plain number stays as it is."""
     if is_nothing(text):
         return None
     plain = plain_cell(text.replace("½", "半")).strip("!~。. ")
@@ -81,17 +81,22 @@ def _read_rating(text: str) -> float | None:
 
 
 def _scale(value: float, best: float) -> float | None:
-    """Return a rating on a scale up to `best` as a rating up to 5; `None` if it is off the scale."""
+    """Convert a rating on a scale that ends at `best` to one that ends at 5; `None` if it is outside the scale."""
     if not 1 < best <= _MOST or value > best:
         return None
     return round(value * _BEST / best, 2)
 
 
 def read_day(text: str, now: datetime) -> datetime | None:
-    """Return the time of a date in text or as Excel's number. It is in China's zone unless it gives another.
+    """Return the time that a date means, written as text or as Excel's number; `None` for an empty cell.
+
+    The time is in China's zone unless the date states another one.
 
     Args:
-        now: the time that relative dates are counted from; aware, in China's zone.
+        now: the time to which relative dates refer; aware, in China's zone.
+
+    Raises:
+        NotUnderstood: the text is not a date.
     """
     if _USUAL.match(text):
         date = read_date(text, now)

@@ -1,4 +1,7 @@
-"""Find the table in a file by the words in its header. There may be titles above the table and totals below."""
+"""Find the table in a file by the words in its header.
+
+The sheet may have titles above the table and totals below it.
+"""
 
 from __future__ import annotations
 
@@ -35,10 +38,10 @@ FindFields = Callable[[Sequence[str]], FieldPlaces]
 
 @dataclass(frozen=True, slots=True)
 class WantedTable:
-    """The fields that an import looks for in a table.
+    """The fields that an import needs from a table.
 
     Attributes:
-        needed: fields that the table should have. Each entry must fill the first one.
+        needed: fields that the table should have. In each row of data, the first of them must not be empty.
     """
 
     find_fields: FindFields
@@ -47,11 +50,11 @@ class WantedTable:
 
 @dataclass(frozen=True, slots=True)
 class TableChoice:
-    """A person's choice of a table in a file. `None` lets the importer find it.
+    """A person's choice of the table in a file. `None` leaves the choice to the importer.
 
     Attributes:
         sheet: name or number (from 1) of the sheet.
-        header_row: number of the header's row, from 1; 0 if there is no header.
+        header_row: number of the header's row, from 1; 0 if the table has no header.
     """
 
     sheet: str | None = None
@@ -60,14 +63,15 @@ class TableChoice:
 
 @dataclass(frozen=True, slots=True)
 class FoundTable:
-    """A table with its header, if one was found.
+    """A table in a file. It may have no header.
 
     Attributes:
         sample: rows at the beginning of the table, or around a chosen header.
         names: names of the columns.
         needed: as in `WantedTable`.
-        fields: places of the known fields.
-        header_row: row of the header; if it has two rows, the one with the first needed field; 0 without a header.
+        fields: place (from 0) of each known field's column.
+        header_row: row of the header; of a header with two rows, the one with the first needed field; 0 without a
+            header.
         last_row: last row of the header.
         others: names of other sheets that are not empty and are not read.
         passed: rows that `rows` left out.
@@ -87,17 +91,20 @@ class FoundTable:
 
     @property
     def entry(self) -> int | None:
-        """Place of the column that each entry must fill; `None` if it was not found."""
+        """Place (from 0) of the column that must not be empty in a row of data; `None` if it was not found."""
         return self.fields.get(self.needed[0])
 
     @property
     def rank(self) -> tuple[int, int, bool]:
-        """Rank of the header: numbers of needed and known fields, True if it has several names. Greater is better."""
+        """Value for comparing headers, the greatest is the best.
+
+        It consists of the number of needed fields, the number of known fields, and True if there are several names.
+        """
         needed = sum(name in self.fields for name in self.needed)
         return needed, len(self.fields), len([*filter(None, self.names)]) > 1
 
     def rows(self) -> Iterator[TableRow | BadRow]:
-        """Yield the rows below the header, except totals, signatures, headings and repeated headers."""
+        """Yield the rows of data: those below the header except totals, signatures, headings and repeated headers."""
         headers = {row.cells for row in self.sample if row.line == self.header_row}
         self.passed.clear()
         for row in self.table.rows():
@@ -118,7 +125,7 @@ class FoundTable:
             yield row
 
     def check(self) -> None:
-        """Read a sheet to its end, so that a limit that it exceeds is noticed before rows are stored."""
+        """Read a sheet to its end, so that an exceeded limit is reported before any row is stored."""
         if self.table.sheet:
             for _ in self.table.rows():
                 pass
@@ -134,12 +141,12 @@ class FoundTable:
 
     @property
     def columns(self) -> dict[str, str]:
-        """Names of the known columns by field; empty without a header."""
+        """Name of each known field's column; empty without a header."""
         return {field: self.names[place] for field, place in self.fields.items() if self.header_row}
 
     @property
     def where(self) -> Message:
-        """Sheet and row of the header, for messages."""
+        """The place of the header (sheet and row), for messages."""
         header = Message("no header")
         if self.header_row:
             header = Message("header in row {row}", row=self.header_row)
@@ -149,7 +156,7 @@ class FoundTable:
 
     @property
     def notes(self) -> list[Message]:
-        """Messages about parts that are not read; complete when `rows` has ended."""
+        """Messages about parts of the file that are not read; complete after `rows` has ended."""
         notes = list(self.table.notes)
         if self.others:
             notes.append(
@@ -170,10 +177,13 @@ def find_table(
     wanted: WantedTable,
     most_unpacked: int = MOST_UNPACKED,
 ) -> FoundTable:
-    """Find the table in a file and its header, which may have two rows.
+    """Find the table in a file, and its header. The header may have two rows.
 
-    The header is the row with the most needed fields, then with the most known fields, then the first. If two sheets
-    have equally good headers, one with a name for notes loses. Hidden sheets are read only if a person chose them.
+    The header is the row with the most needed fields; of several such rows, the one with the most known fields, then
+    the
+    first. If two sheets have equally good headers, a sheet whose name means notes is not taken. Hidden sheets are read
+    only
+    if a person chose them.
 
     Raises:
         InputError: the file can't be read, or the chosen sheet or row does not exist.
@@ -229,7 +239,7 @@ def _look_at(table: Table, header_row: int | None, wanted: WantedTable) -> Found
 
 
 def _header(found: FoundTable, place: int, wanted: WantedTable) -> FoundTable:
-    """Read the names of the columns from a row, and from a row next to it if merged cells spread them over two."""
+    """Read the names of the columns from a row. If merged cells spread the names over two rows, read both."""
     row = found.sample[place]
     width = max(len(one.cells) for one in found.sample)
     names = [*row.cells, *[""] * (width - len(row.cells))]
@@ -256,7 +266,10 @@ def _header(found: FoundTable, place: int, wanted: WantedTable) -> FoundTable:
 
 
 def _usual_width(rows: Iterable[TableRow]) -> int:
-    """Return the width that most rows have, else 0. A header may be narrower, without names for the last columns."""
+    """Return the number of columns that more than half of the rows have; 0 if there is no such number.
+
+    The header may have fewer cells, if the last columns have no names.
+    """
     widths = Counter(max(row.places()) + 1 for row in rows)
     if not widths:
         return 0
@@ -265,5 +278,5 @@ def _usual_width(rows: Iterable[TableRow]) -> int:
 
 
 def is_foot(text: str) -> bool:
-    """Return True for a total or a signature below a table."""
+    """Return True if a text belongs to a total or a signature below a table."""
     return _FOOT.fullmatch(text) is not None

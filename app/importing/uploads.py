@@ -1,4 +1,7 @@
-"""Read an uploaded file of products in a separate process, which is ended at a limit or when the visitor leaves."""
+"""Read an uploaded file of products in a separate process.
+
+The process is ended if it exceeds a limit or when the visitor leaves.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ Upload = tuple[Sequence[Line], Mapping[str, str], Sequence[Message]]
 
 
 class Uploads:
-    """Reads at most `_AT_ONCE` files at the same time; further ones wait."""
+    """Reads at most `_AT_ONCE` files at the same time; others wait."""
 
     def __init__(self) -> None:
         self._turn = asyncio.Semaphore(_AT_ONCE)
@@ -47,7 +50,7 @@ class Uploads:
         *,
         as_list: bool = False,
     ) -> Upload:
-        """Return the lines of a file.
+        """Read a file of products in a separate process. The result is that of `read_upload`.
 
         Args:
             ignored: columns that must not be read.
@@ -82,7 +85,20 @@ class Uploads:
 
 
 def read_upload(data: bytes, origin: str, ignored: Sequence[str] = (), *, as_list: bool = False) -> Upload:
-    """Read a file in this process. Raises InputError."""
+    """Read a file of products in this process (`Uploads.read` starts one for it).
+
+    Args:
+        data: content of the file.
+        origin: name of the file, for messages.
+        ignored: columns that must not be read.
+        as_list: True to take each line of a text as a name.
+
+    Returns:
+        The lines, the names of the columns by field, and messages about how the file was read.
+
+    Raises:
+        InputError: the file can't be read or exceeds a limit.
+    """
     found, read = open_product_file(
         io.BytesIO(data),
         origin,
@@ -104,21 +120,21 @@ def read_upload(data: bytes, origin: str, ignored: Sequence[str] = (), *, as_lis
 
 
 def _as_document(value: object) -> object:
-    """Return a message as JSON."""
+    """Convert a message to a JSON object; return other values unchanged."""
     if isinstance(value, Message):
         return {_TEMPLATE: value.template, "parameters": value.parameters}
     return str(value)
 
 
 def _as_message(document: dict[str, Any]) -> object:
-    """Convert a JSON object made from a message back to the message; return other objects unchanged."""
+    """Convert a JSON object that was made from a message back to the message; return other objects unchanged."""
     if _TEMPLATE in document:
         return Message(document[_TEMPLATE], **document["parameters"])
     return document
 
 
 def main() -> None:
-    """Read a file from standard input, and write its lines as JSON to standard output."""
+    """Read a file of products from standard input, and write its lines as JSON to standard output."""
     resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY, _MOST_MEMORY))
     resource.setrlimit(resource.RLIMIT_CPU, (_MOST_S, _MOST_S))
     data = sys.stdin.buffer.read()

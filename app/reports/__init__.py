@@ -1,1 +1,1 @@
-"""Documents for people: reports, charts, the failed-task report."""
+"""Documents for people: reports, charts, and the report on failed tasks."""

@@ -9,7 +9,7 @@ from app.views.moments import local_time
 
 
 def round_ticks(low: float, high: float) -> list[float]:
-    """Return about five round numbers, at least two; the first is <= `low`, the last >= `high`."""
+    """Return about five round numbers, at least two. The first is <= `low`, the last >= `high`."""
     if high <= low:
         high = low + 1.0
     rough = (high - low) / 5
@@ -28,7 +28,7 @@ _TIME_STEPS = [
 
 
 def time_ticks(first: float, last: float) -> list[tuple[float, str]]:
-    """Return at most six round clock times with their labels."""
+    """Return at most six round clock times between two times, with their labels. Times are Unix timestamps."""
     step = next((one for one in _TIME_STEPS if (last - first) / one.total_seconds() <= 6), _TIME_STEPS[-1])
     step_s = step.total_seconds()
     form = "%Y-%m-%d" if step_s >= 86_400 else "%H:%M" if step_s >= 60 else "%H:%M:%S"

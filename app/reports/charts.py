@@ -1,8 +1,8 @@
 """Draw charts as SVG for pages and reports: bars, columns, lines, sparklines and heat maps.
 
-All functions escape the texts they get, and return markup that Jinja2 does not escape again. There are no scripts
-or inline styles, as a content security policy may forbid them: colors are attributes, and text is `currentColor`,
-so it fits dark pages. A page's style sheet can use the classes `chart`, `chart-axis`, `chart-mark` and `chart-1` to
+All functions escape the texts they get, and return markup that Jinja2 does not escape again. A content security policy
+may forbid scripts and inline styles, so there are none: colors are attributes, and text is `currentColor`, which
+fits dark pages. A page's style sheet can use the classes `chart`, `chart-axis`, `chart-mark` and `chart-1` to
 `chart-8`. A chart without values is empty markup.
 """
 
@@ -42,7 +42,7 @@ _FAINTEST, _STRONGEST = 0.06, 0.62
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A series of a line chart: (x, y) with numbers or times as x. A y of `None` is a gap."""
+    """A series of a line chart: points (x, y), with x a number or a time. The line has a gap where y is `None`."""
 
     name: str
     points: Sequence[tuple[float | datetime, float | None]]
@@ -53,7 +53,7 @@ class HeatCell:
     """A cell of a heat map.
 
     Attributes:
-        share: strength of its color, 0 to 1; `None` if unknown.
+        share: strength of the cell's color, 0 to 1; `None` if unknown.
         text: short text in the cell.
         note: second line, also shown as a tooltip.
         link: link to the reviews that the cell counts; empty if there is none.
@@ -94,7 +94,7 @@ def bars(values: Sequence[tuple[str, float]], title: str, *, width: int = 640) -
 
 
 def columns(values: Sequence[tuple[str, float]], title: str, *, width: int = 640) -> Markup:
-    """Draw vertical columns, such as counts by day, with as many labels as fit.
+    """Draw vertical columns, such as counts by day. Labels that don't fit are left out.
 
     Args:
         values: label and number (not negative) of each column; only the last 400 are drawn.
@@ -126,12 +126,12 @@ def lines(
     height: int = _LINES_HIGH,
     grey_from: datetime | None = None,
 ) -> Markup:
-    """Draw lines over numbers or time, with a legend. The y axis begins at 0 or below.
+    """Draw lines over numbers or time, with a legend. The y axis begins at 0, or lower if a value is negative.
 
     Args:
-        series: series that all have numbers as x, or all aware times.
+        series: the lines; x is a number in all of them, or an aware time in all of them.
         height: height of the picture without its legend.
-        grey_from: begin of the grey background.
+        grey_from: time from which the background is grey; `None` for no grey background.
     """
     placed = [
         (one.name, [(_place(x), y if y is not None and isfinite(y) else None) for x, y in one.points])
@@ -176,7 +176,7 @@ def lines(
 
 
 def sparkline(values: Sequence[float], title: str) -> Markup:
-    """Draw a line without axes for the cell of a table. Its y axis begins at 0."""
+    """Draw a line without axes, for a cell of a table. The bottom of the picture stands for 0."""
     if not any(values):
         return Markup("")
     top, step = max(values), _SPARK_WIDE / max(len(values) - 1, 1)
@@ -197,7 +197,7 @@ def heat_map(
 
     Args:
         rows, across: labels of rows and columns, in order.
-        cells: cells by (row, column); missing ones stay blank.
+        cells: cells by (row, column). A cell without an entry stays blank.
     """
     if not rows or not across:
         return Markup("")
@@ -265,7 +265,7 @@ def _text(
 
 
 def _box(x: float, y: float, wide: float, high: float, look: str) -> Markup:
-    """Return a rectangle. `look` must be markup of this module, never a caller's text."""
+    """Return a rectangle. `look` must be markup written in this module, never a text from a caller."""
     return Markup('<rect x="{}" y="{}" width="{}" height="{}" {}/>').format(
         *map(_short, (x, y, wide, high)), Markup(look)
     )
@@ -294,7 +294,10 @@ def _series(n: int) -> str:
 
 
 def _legend(names: Sequence[str], width: int) -> tuple[float, list[Markup]]:
-    """Return the height and the marks of a legend, which takes as many lines as it needs."""
+    """Return the height of the legend and its elements.
+
+    It breaks into several lines if the names are wider than `width`.
+    """
     if len(names) < 2:
         return 0.0, []
     drawn, x, y = [], 0.0, 10.0
@@ -329,7 +332,7 @@ def _label_width(labels: Sequence[str]) -> float:
 
 
 def _cut(label: str) -> str:
-    """Return a label of at most 24 narrow characters, with an ellipsis if it was cut."""
+    """Return a label, cut to the width of 24 narrow characters. A cut label ends with an ellipsis."""
     line = one_line(label)
     if cell_len(line) <= _LABEL_MOST:
         return line
@@ -339,7 +342,7 @@ def _cut(label: str) -> str:
 
 
 def _pieces(points: Sequence[tuple[float, float | None]]) -> list[list[tuple[float, float]]]:
-    """Return the runs of points between gaps."""
+    """Split points at the gaps (y is `None`), and return each piece."""
     runs: list[list[tuple[float, float]]] = [[]]
     for x, y in points:
         if y is None:

@@ -23,7 +23,7 @@ _MOST_MONTHS = 60
 
 @dataclass(frozen=True, slots=True)
 class HeatMaps:
-    """Heat maps of themes by sites or months.
+    """Heat maps of themes by site or by month.
 
     Attributes:
         left_out: sentences about the columns that are not shown.
@@ -55,7 +55,7 @@ CellLink = Callable[[str, str], str]
 
 
 def draw_sites(view: ComplaintsView, link: CellLink | None = None) -> HeatMaps:
-    """Draw a heat map of themes by the sites with most complaints."""
+    """Draw a heat map of themes by site, for the sites with the most complaints."""
     totals = _sum_columns(view.by_site)
     across = sorted(totals, key=lambda site: (-totals[site], site))
     left_out = across[ACROSS:]
@@ -65,7 +65,7 @@ def draw_sites(view: ComplaintsView, link: CellLink | None = None) -> HeatMaps:
 
 
 def draw_months(view: ComplaintsView, link: CellLink | None = None) -> HeatMaps:
-    """Draw heat maps of themes by months, one per year, from the month of the first complaint to that of the last."""
+    """Draw heat maps of themes by month, one per year, from the first complaint to the last."""
     totals = _sum_columns(view.by_month)
     months = _list_months(sorted(totals))
     left_out = months[:-_MOST_MONTHS]
@@ -79,7 +79,7 @@ def draw_months(view: ComplaintsView, link: CellLink | None = None) -> HeatMaps:
 def _describe_left_out(
     kind: str, words: str, columns: Sequence[str], totals: Mapping[str, int]
 ) -> Sequence[Finding]:
-    """Return the sentence about columns that don't fit into a heat map; empty if all fit."""
+    """Return a sentence about the columns that a heat map has no room for; empty if it has room for all."""
     if not columns:
         return ()
     complaints = sum(totals[column] for column in columns)

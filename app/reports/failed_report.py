@@ -1,4 +1,4 @@
-"""Write the report on subtasks that wait for a person, by cause, with attempts, last response and suggestion."""
+"""Write the report on subtasks that wait for a person: by cause, with attempts, last response and suggestion."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _MARKS = re.compile(r"([\\`*_{}\[\]<>#|~!&])")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedAttempt:
-    """An attempt of a subtask that waits for a person, with facts of the subtask.
+    """An attempt of a subtask that waits for a person, with data about the subtask.
 
     Attributes:
-        no: number of the attempt; 0 if there was none.
+        no: number of the attempt; 0 if the subtask has no attempts.
         last_url, last_status, last_error, last_head: URL, status, error and beginning of the last response.
     """
 
@@ -57,7 +57,7 @@ class FailedAttempt:
 
 
 def _find_attempts(tx: Transaction, row: ManualRow) -> Iterator[FailedAttempt]:
-    """Yield all attempts of a subtask. Without attempts, yield one with number 0."""
+    """Yield all attempts of a subtask. If there are none, yield a row with number 0."""
     untried = FailedAttempt(
         reason=row.reason,
         site=row.site,
@@ -91,7 +91,7 @@ def write_failed_report(tx: Transaction, form: str, out: IO[bytes]) -> int:
     """Write the report, and return the number of subtasks in it.
 
     Args:
-        form: one of the values of `FORMATS`.
+        form: file format, one of `FORMATS`.
     """
     waiting = sorted(manual.list_manual(tx), key=get_cause)
     stories = [(row, list(_find_attempts(tx, row))) for row in waiting]
@@ -146,5 +146,5 @@ def _markdown(at: str, causes: Iterable[Cause], total: int) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """Escape a stranger's text so that Markdown shows it unchanged."""
+    """Escape a text from the web so that Markdown shows it unchanged."""
     return _MARKS.sub(r"\\\1", one_line(shown(text)))

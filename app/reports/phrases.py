@@ -19,7 +19,9 @@ from tasks.store.sql.transaction import Transaction
 
 
 def list_new_phrases(tx: Transaction, names: Sequence[str], period: Period) -> NewPhrasesView:
-    """Return new phrases of the named products; without names, of the products with most complaints in the period.
+    """Return new phrases in the complaints about the named products.
+
+    Without names, the products with the most complaints in the period are read.
 
     Raises:
         InputError: a product is unknown, or the period has no first day.

@@ -28,14 +28,14 @@ class ProductChoice:
     """Conditions on products. All must hold; an empty text or `None` sets no condition.
 
     Attributes:
-        brand: the brand among the keywords.
+        brand: a brand that must be among the keywords.
         category: a name in `CATEGORIES`, or `UNKNOWN`.
-        counted_as: name of the product under which it is counted.
+        counted_as: name of the product under which the reviews are counted.
         doubt: a name in `DOUBTS`.
         group: a group of sites; the product must be limited to sites of this group.
         number: number of an import that named the product.
-        keyword: one of the keywords.
-        name: a part of the name.
+        keyword: a word that must be among the keywords.
+        name: text that the name must contain.
     """
 
     brand: str = ""
@@ -49,7 +49,7 @@ class ProductChoice:
     priority: int | None = None
 
     def fits(self, product: ProductSettings, sites: Collection[str]) -> bool:
-        """Return True if all conditions but the one on the import hold.
+        """Return True if a product fulfils all conditions except the one on the import, which is not checked here.
 
         Args:
             sites: domains of the sites in `group`.
@@ -72,13 +72,13 @@ class ProductChoice:
 
 
 def find_brand(keywords: Iterable[str]) -> str:
-    """Return the brand among the keywords of a product; empty if there is none."""
+    """Return the first brand among the keywords of a product; empty if there is none."""
     brands = (word if title_role(word) is Role.BRAND else numbered_brand(word) for word in keywords)
     return next(filter(None, brands), "")
 
 
 def list_chosen(tx: Transaction, choice: ProductChoice, catalog: Catalog) -> list[ProductSettings]:
-    """Return the products that fit a choice, in the order of their numbers."""
+    """Return the products that fit a choice, ordered by number."""
     sites = {name for name, site in catalog.sites.items() if site.group == choice.group}
     known = products.list_settings(tx, choice.number)
     return [one for one in known if choice.fits(one, sites)]
@@ -88,7 +88,7 @@ def parse_conditions(texts: Iterable[str]) -> ProductChoice:
     """Parse conditions of the form FIELD=VALUE.
 
     Raises:
-        InputError: a text has another form, or a field or value is unknown, or a field occurs twice.
+        InputError: a text has another form, a field or value is unknown, or a field is given twice.
     """
     given: dict[str, str] = {}
     for text in texts:

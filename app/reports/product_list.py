@@ -1,4 +1,4 @@
-"""The list of products with their complaints in a period. It can be filtered, sorted, and grouped with sums."""
+"""The list of products with their complaints in a period. It can be filtered, sorted, or summed up by group."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _NO_TREND = (0,) * TREND_WEEKS
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Complaints about one product, or about several together, in a period.
+    """Numbers of complaints about one product, or about several together, in a period.
 
     Attributes:
-        count: complaints in the period and in the period before.
-        has_before: False if the period is open, so that there is no period before to compare with.
-        trend: complaints in each of the last `TREND_WEEKS` whole weeks; zeros if trends were not loaded.
+        count: numbers of complaints and reviews in the period, and in the period of equal length before it.
+        has_before: False if the period has an open end, so that there is no period before it.
+        trend: number of complaints in each of the last `TREND_WEEKS` whole weeks; zeros if trends were not loaded.
     """
 
     count: ProductCount
@@ -48,12 +48,15 @@ class Figures:
 
     @property
     def complaints_before(self) -> int | None:
-        """Return the complaints in the period before; `None` if the period is open."""
+        """Return the number of complaints in the period before; `None` if the period has an open end."""
         return self.count.complaints_before if self.has_before else None
 
     @property
     def change(self) -> float | None:
-        """Return the change since the period before, at sites with reviews in both periods: 0.41 is 41 % more."""
+        """Return the change since the period before: 0.41 is 41 % more; `None` if unknown.
+
+        Only sites with reviews in both periods count.
+        """
         before = self.count.compared_before
         return self.count.compared / before - 1 if self.has_before and before else None
 
@@ -64,7 +67,7 @@ class Figures:
 
 
 def sum_figures(figures: Sequence[Figures]) -> Figures:
-    """Return the sums of several products' figures, under the number of the first product."""
+    """Add up the figures of several products. The sum has the number of the first product."""
     first = figures[0]
     sums = map(sum, zip(*(one.count[1:] for one in figures), strict=True))
     trends = [one.trend for one in figures if one.trend is not _NO_TREND]
@@ -75,11 +78,13 @@ def sum_figures(figures: Sequence[Figures]) -> Figures:
 def load_figures(
     tx: Transaction, numbers: Collection[int] | None, period: Period, groups: Groups
 ) -> dict[int, Figures]:
-    """Return figures without trends, by product number, for products with reviews in the period or the one before.
+    """Return figures by product number, for products with reviews in the period or the one before.
+
+    Trends are not loaded.
 
     Args:
         numbers: numbers of the products; `None` for all.
-        groups: kind of each site of the catalog.
+        groups: group of each site of the catalog.
     """
     before = find_period_before(period)
     counts = count_products(tx, numbers, period, before, make_praise_rule(groups))
@@ -87,7 +92,7 @@ def load_figures(
 
 
 def load_trends(tx: Transaction, numbers: Collection[int] | None, today: date) -> dict[int, Sequence[int]]:
-    """Return each product's complaints in each of the last `TREND_WEEKS` whole weeks, by product number."""
+    """Return the number of complaints in each of the last `TREND_WEEKS` whole weeks, by product number."""
     last = last_whole_week(today)
     first = last - TREND_WEEKS + 1
     trends: dict[int, list[int]] = {}
@@ -102,7 +107,7 @@ def make_empty(number: int, *, has_before: bool) -> Figures:
 
 
 class ProductSort(StrEnum):
-    """Orders of the list. All but the order by name put the greatest value first."""
+    """Orders of the list. The order by name is ascending, all others put the greatest value first."""
 
     COMPLAINTS = "complaints"
     NAME = "name"
@@ -112,7 +117,7 @@ class ProductSort(StrEnum):
 
 
 class ProductGrouping(StrEnum):
-    """The ways to group products."""
+    """What products can be grouped by."""
 
     BRAND = "brand"
     CATEGORY = "category"
@@ -120,12 +125,13 @@ class ProductGrouping(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListOrder:
-    """The order of the list.
+    """How the list is sorted and grouped, and which part of it is returned.
 
     Attributes:
-        is_reversed: sort in the other direction; products without a value stay last.
+        is_reversed: True to sort in the opposite direction. Products without a value stay last.
         by: what products are grouped by; `None` for a row per product.
-        skip, most: number of rows to leave out at the beginning, and maximum number of rows; `None` for all.
+        skip: number of rows to leave out at the beginning.
+        most: maximum number of rows; `None` for all.
     """
 
     sort: ProductSort = ProductSort.COMPLAINTS
@@ -137,13 +143,13 @@ class ListOrder:
 
 @dataclass(frozen=True, kw_only=True)
 class FigureRow:
-    """Complaints in the list's period, counted as on the page of a product.
+    """Numbers of complaints in the list's period, counted as on the page of a product.
 
     Attributes:
-        complaints_before: complaints in the period before; `None` if the period is open.
+        complaints_before: number in the period before; `None` if the list's period has an open end.
         change: change since the period before, at sites with reviews in both: 0.41 is 41 % more. `None` if unknown.
         share: complaints / buyers' reviews, at sites that also publish praise; `None` if there is no such site.
-        trend: complaints in each of the last 26 whole weeks.
+        trend: number in each of the last 26 whole weeks.
     """
 
     complaints: int
@@ -155,10 +161,10 @@ class FigureRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedProduct(ProductRow, FigureRow):
-    """A product with its complaints.
+    """A row of the list: a product with its complaints.
 
     Attributes:
-        brand: the brand among its keywords; empty if there is none.
+        brand: the brand among the product's keywords; empty if there is none.
     """
 
     brand: str
@@ -166,11 +172,11 @@ class ListedProduct(ProductRow, FigureRow):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProductGroup(FigureRow):
-    """Products with something in common, and the sums of their complaints.
+    """A row of the list: a group of products, with the sums of their complaints.
 
     Attributes:
-        name: the brand or category that they share; empty if it is unknown.
-        products: number of products, without those that are counted as another one.
+        name: the brand or category of the group; empty for products whose brand or category is unknown.
+        products: number of products, without those that are counted under another one.
     """
 
     name: str
@@ -179,7 +185,7 @@ class ProductGroup(FigureRow):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProductList:
-    """A part of the list: products, or groups of them.
+    """A part of the list: rows of products or of groups.
 
     Attributes:
         total: number of rows of the whole list.
@@ -211,11 +217,11 @@ def read_product_list(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedRise:
-    """A theme of a product that rises, as the sweep found it last.
+    """A rising theme of a product, as the last sweep found it.
 
     Attributes:
-        theme: `tasks.domain.themes.ALL_THEMES` for all complaints of the product together.
-        since: the first day of the week when it began to rise.
+        theme: the theme; `tasks.domain.themes.ALL_THEMES` stands for all complaints about the product together.
+        since: first day of the week in which the rise began.
     """
 
     product_id: int
@@ -225,7 +231,7 @@ class ListedRise:
 
 
 def list_rising(tx: Transaction) -> list[ListedRise]:
-    """Return the themes that rise, the surest first, without those that are archived."""
+    """Return the rising themes that are not archived, the surest first."""
     stored = load_rises(tx)
     numbers = ids(tx, {one["product"] for one in stored}) if stored else {}
     archived = {
@@ -283,11 +289,11 @@ class _Reader:
         numbers: Collection[int] | None,
         found: Mapping[int, Figures],
     ) -> list[Figures]:
-        """Return the figures of products with trends added.
+        """Return the figures of products with their trends.
 
         Args:
             numbers: numbers of the products whose trends are read; `None` reads those of all products.
-            found: figures without trends, by product number; a missing product has no reviews.
+            found: figures without trends by product number. A product that is missing here has no reviews.
         """
         trends = load_trends(self.tx, numbers, self.today)
         has_before = find_period_before(self.period) is not None
@@ -300,7 +306,11 @@ class _Reader:
     def read_products(
         self, shown: Sequence[Product], known: Mapping[int, Figures] | None
     ) -> list[ListedProduct]:
-        """Return the rows of products. Figures are read from the store if `known` is `None`."""
+        """Return the rows of products.
+
+        Args:
+            known: figures that are already loaded; `None` reads them from the store.
+        """
         numbers = [one.id for one in shown]
         stored = {row.id: row for row in list_numbered(self.tx, numbers)}
         some = numbers if len(numbers) <= _FEW else None
@@ -354,7 +364,11 @@ _GROUP_RANKS: Mapping[ProductSort, Rank[ProductGroup]] = {
 
 
 def _sort(rows: Sequence[T], rank: Rank[T], order: ListOrder) -> list[T]:
-    """Return sorted rows. Rows without a value come last."""
+    """Return the rows sorted. Rows without a value come last.
+
+    Args:
+        rank: returns the value to sort a row by; `None` if it has none.
+    """
     known = [row for row in rows if rank(row) is not None]
     is_falling = (order.sort is not ProductSort.NAME) is not order.is_reversed
     known.sort(key=rank, reverse=is_falling)

@@ -1,7 +1,7 @@
-"""Write the report on complaints about products as one HTML page to mail or print.
+"""Write the report on complaints about products as one HTML page that can be mailed or printed.
 
-It contains findings, themes with quotes, limits of the data and rows. It needs no script and loads nothing from the
-network. Each sentence carries its figures in the attribute `data-claim` and links to the rows behind them.
+It contains findings, themes with quotes, limits of the data and rows. It has no scripts and loads nothing from the
+network. Each sentence has its figures in the attribute `data-claim`, and a link to the rows behind them.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _ENDED = {State.DONE, State.CANCELLED}
 
 
 def page(template: str, **values: object) -> str:
-    """Return a page from a template of this package, with all values escaped."""
+    """Render a template of this package. All values are escaped."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
@@ -107,7 +107,7 @@ def report(
     """Return the report as HTML.
 
     Args:
-        names: names of products; without names, the report covers those with most complaints.
+        names: names of products; if empty, the report covers the products with the most complaints.
         address: public address of the dashboard for links; empty if there is none.
         silent_after: age of the last heartbeat after which a node counts as not running.
 
@@ -141,7 +141,10 @@ def report(
 def _choose_products(
     tx: Transaction, names: Sequence[str], period: Period
 ) -> tuple[Sequence[Product], Finding | None]:
-    """Return the named products and `None`, or those with most complaints and a sentence about the others."""
+    """Return the products of the report. Without names, these are the ones with the most complaints.
+
+    In this case a sentence about the other products is returned as well, else `None`.
+    """
     if names:
         named = [products.find_counted(tx, name) for name in names]
         return list({one.id: one for one in named}.values()), None
@@ -257,7 +260,7 @@ def _describe_coverage(coverage: Coverage) -> Finding:
 
 @dataclass(frozen=True, slots=True)
 class _RowLinks:
-    """Links to the rows behind sentences: on the dashboard if it has an address, else within the report."""
+    """Makes links from sentences to the rows behind them: on the dashboard if it has an address, else in the report."""
 
     address: str
     period: Period
@@ -274,12 +277,12 @@ class _RowLinks:
         return f"{self.address.rstrip('/')}/products/{product}?{urlencode(chosen)}"
 
     def find_review(self, review: int) -> str:
-        """Return the link to a review; empty without a dashboard."""
+        """Return the link to a review on the dashboard; empty if the dashboard has no address."""
         return f"{self.address.rstrip('/')}/reviews/{review}" if self.address else ""
 
 
 def _write_claim(period: Period, product: int, finding: Finding) -> str:
-    """Return the figures of a sentence and the filter of the counted rows, as JSON."""
+    """Return JSON with the figures of a sentence, and the filter that finds the counted rows."""
     chosen: dict[str, Any] = {"kind": finding.kind, "product": product}
     chosen |= {"from": _day_text(period.since), "to": _day_text(period.until)}
     return json.dumps({**chosen, **finding.values}, ensure_ascii=False)

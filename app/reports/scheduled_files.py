@@ -1,4 +1,4 @@
-"""The sweep `deliver`: make the reports and exports that are due and send them, outside the scheduler's lock."""
+"""The sweep `deliver`: make and send the reports and exports that are due. It does not hold the scheduler's lock."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ _TITLES: Mapping[ScheduleKind, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryTools:
-    """Settings for making and sending files.
+    """What is needed to make and send files.
 
     Attributes:
-        catalog, pseudonyms, sender: functions that are called when a file needs the value; each may raise InputError.
+        catalog, pseudonyms, sender: functions that return the object when a file needs it; each may raise InputError.
         language: language code of texts; `None` for the language in which the schedule was made.
         address: public address of the dashboard for links in reports; empty if there is none.
     """
@@ -64,11 +64,11 @@ def deliver_due(
     goes_on: Callable[[], bool] = lambda: True,
     only: int | None = None,
 ) -> list[tuple[Schedule, str]]:
-    """Make and send each report and export that is due. Another process that does the same does not send it again.
+    """Make and send each report and export that is due. If several processes do this, each file is sent only once.
 
     Args:
         write: runs an operation in a transaction and waits until it is committed (not on an event loop).
-        goes_on: called before each file and while one is sent; delivery stops when it returns False.
+        goes_on: called before each file and during sending; delivery stops when it returns False.
         only: number of the only schedule to deliver; `None` for all.
 
     Returns:
@@ -93,7 +93,7 @@ def _end_run(tx: Transaction, *, taken: Schedule, problem: str) -> None:
 
 
 def _try_to_deliver(tools: DeliveryTools, store: Store, taken: Schedule, goes_on: Callable[[], bool]) -> str:
-    """Make a file and send it. Return the reason of a failure in the current language; empty if it was sent."""
+    """Make a file and send it. Return the reason of a failure in the current language; empty if the file was sent."""
     try:
         _deliver(tools, store, taken, goes_on)
     except (ReviewloopError, OSError) as error:
@@ -106,7 +106,7 @@ def _try_to_deliver(tools: DeliveryTools, store: Store, taken: Schedule, goes_on
 
 
 def _deliver(tools: DeliveryTools, store: Store, taken: Schedule, goes_on: Callable[[], bool]) -> None:
-    """Make a file and send it. Raises ReviewloopError, OSError."""
+    """Make a file and send it. Raises ReviewloopError or OSError."""
     kind, form, to = taken.kind, taken.options["format"], taken.options["to"]
     with TemporaryDirectory(prefix="reviewloop-") as own:
         folder = folder_of(to)
@@ -139,7 +139,7 @@ def _deliver(tools: DeliveryTools, store: Store, taken: Schedule, goes_on: Calla
 
 
 def _write(tx: Transaction, tools: DeliveryTools, taken: Schedule, out: IO[bytes]) -> str:
-    """Write the file, and return the text of its message."""
+    """Write the file of a schedule to `out`, and return the text of the message that accompanies it."""
     names, form = tuple(taken.options.get("products", ())), taken.options["format"]
     if taken.kind is ScheduleKind.EXPORT:
         rows = pseudonymise_rows(list_reviews(tx, ReviewFilter(products=names)), tools.pseudonyms())

@@ -1,4 +1,4 @@
-"""Make the summary that `run`, `demo` and `up` print at the end, and write the report of waiting subtasks."""
+"""Summarise a run for `run`, `demo` and `up`, and write the report of waiting subtasks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SAMPLES = 3
 
 @dataclass(frozen=True, slots=True)
 class StoredRows:
-    """Numbers of rows that a run stored."""
+    """Numbers of pages and reviews that a run stored."""
 
     pages: int
     reviews: int
@@ -43,7 +43,7 @@ class ProgressView(StatusView):
 
     Attributes:
         seconds: seconds since the run began.
-        added: number of pages and reviews that this run stored. All other counts cover the whole store.
+        added: numbers of pages and reviews that this run stored. All other counts cover the whole store.
     """
 
     seconds: float
@@ -52,13 +52,13 @@ class ProgressView(StatusView):
 
 @dataclass(frozen=True, kw_only=True)
 class RunView(ProgressView):
-    """The store at the end of a run.
+    """The state of the system at the end of a run, with the results of the run.
 
     Attributes:
         left: number of unsettled subtasks at the sites that the run crawled.
         reviews_stored: number of reviews in the store, equal to `reviews`.
         manual: number of subtasks that wait for a person.
-        reviews_by_product: number of reviews of each product that has any, the greatest first.
+        reviews_by_product: number of reviews of each product with reviews, the greatest number first.
         waits_for_a_person: the subtasks that wait for a person, by cause.
         statistics: statistics of this run's attempts.
         settings: settings that the figures depend on.
@@ -82,7 +82,7 @@ class RunView(ProgressView):
 
 
 def mark(store: Store) -> Stored:
-    """Return a mark in the store at the beginning of a run, for `get_run_view`."""
+    """Return the newest row numbers of the store. Call it at the beginning of a run, for `get_run_view`."""
     with store.read() as tx:
         return queue_queries.get_mark(tx)
 
@@ -96,9 +96,13 @@ def get_run_view(
     settings: Mapping[str, Any],
     only_sites: Collection[str] = (),
 ) -> RunView:
-    """Return the view of a run that began at `begin` and has just ended.
+    """Return the results of a run that has just ended.
 
     Args:
+        begin: mark of the store at the beginning of the run.
+        status: state of the system at the end.
+        seconds: duration of the run.
+        settings: settings that influence the results.
         only_sites: the sites that the run crawled; empty for all.
     """
     rows = sorted((row for row in list_products(tx) if row.reviews), key=lambda row: (-row.reviews, row.name))
@@ -122,14 +126,14 @@ def get_run_view(
 
 
 def readable(rows: Iterable[ReviewRow]) -> Iterator[ReviewRow]:
-    """Yield reviews with enough text to read that are not reposts, among the first `_LOOKED_AT`."""
+    """Yield those of the first `_LOOKED_AT` reviews that are no reposts and have enough text for a sample."""
     return (
         row for row in islice(rows, _LOOKED_AT) if row.original is None and len(row.body) >= _SHORTEST_SAMPLE
     )
 
 
 def samples(rows: Iterable[ReviewRow]) -> tuple[ReviewRow, ...]:
-    """Return one readable review for each of the first few products."""
+    """Return at most one readable review per product, for the first `_SAMPLES` products."""
     found: dict[str, ReviewRow] = {}
     for row in readable(rows):
         found.setdefault(row.product, row)
@@ -139,7 +143,11 @@ def samples(rows: Iterable[ReviewRow]) -> tuple[ReviewRow, ...]:
 
 
 def write_report(store: Store, file: str | None) -> None:
-    """Write the report on subtasks that wait for a person to a file, completely or not at all; `None` writes none."""
+    """Write the report on subtasks that wait for a person. The file is written completely or not at all.
+
+    Args:
+        file: path of the report; `None` writes none.
+    """
     if not file:
         return
     from app.files.exporting import whole_file

@@ -1,6 +1,6 @@
 """Send alerts to receivers: by apprise (DingTalk, WeCom, Feishu, Slack, webhooks), by mail, or to the log.
 
-`mailto:PERSON` uses the mail server of the settings, as scheduled reports do. apprise's `mailtos://` names its own.
+`mailto:PERSON` uses the mail server of the settings, as scheduled reports do. apprise's `mailtos://` contains a server.
 Addresses of receivers are secret. Messages and logs show only their scheme, and the host if it is not secret.
 """
 
@@ -42,11 +42,11 @@ _SHORTEST_SECRET = 4
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """The outcome of a message at a receiver.
+    """The result of sending a message to one receiver.
 
     Attributes:
         to: the receiver, without the secret part of its address.
-        why: the reason why the message did not arrive; empty if it did.
+        why: the reason why the message did not arrive; empty if it arrived.
     """
 
     to: str
@@ -72,13 +72,13 @@ class Receivers:
     """The receivers of alerts.
 
     Args:
-        addresses: addresses of apprise, `mailto:PERSON[,PERSON]`, or `log`. An empty sequence means the log.
+        addresses: addresses of apprise, `mailto:PERSON[,PERSON]`, or `log`. If there are none, messages go to the log.
         mail: mail server for `mailto:`; `None` if there is none.
         language: language code of messages. The log is always English.
         clock: monotonic clock, in seconds.
 
     Raises:
-        InputError: apprise does not know an address, or a `mailto:` has no mail server.
+        InputError: apprise does not know an address, or there is a `mailto:` but no mail server.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Receivers:
         self._receivers = [_receiver(n, one, mail) for n, one in enumerate(addresses or (LOG,), 1)]
 
     def tell(self, rows: Sequence[AlertRow], now: datetime, go_on: GoOn = lambda: True) -> SendOutcome:
-        """Send one message about these alerts. `go_on` as in `_deliver`."""
+        """Send one message about these alerts. When `go_on` returns False, sending ends."""
 
         def write() -> tuple[str, str]:
             named = [name_alert(row) for row in rows]
@@ -109,15 +109,19 @@ class Receivers:
     def send(
         self, title: str, body: str, go_on: GoOn = lambda: True, bound_s: float = BOUND_S
     ) -> list[Delivery]:
-        """Send a message to all receivers in parallel. Return when all have it, or after `bound_s` seconds."""
+        """Send a message to all receivers in parallel.
+
+        Return when all have got it, at the latest after `bound_s` seconds.
+        """
         return self._deliver(lambda: (title, body), go_on, bound_s)
 
     def _deliver(self, write: Write, go_on: GoOn, bound_s: float = BOUND_S) -> list[Delivery]:
-        """Send a message to all receivers, each in its language.
+        """Send a message to all receivers, each in its language. It takes at most `bound_s` seconds.
 
         Args:
             write: returns title and body in the current language.
-            go_on: called often. When it returns False, sending ends, and pending receivers count as failed.
+            go_on: called several times a second. When it returns False, sending ends, and pending receivers count as
+                failed.
         """
         found: dict[int, Delivery] = {}
         for n, receiver in enumerate(self._receivers):
@@ -149,7 +153,7 @@ class _Receiver:
 
 
 def _people(address: str) -> Sequence[str]:
-    """Return the mail addresses of a `mailto:`; empty for any other address."""
+    """Return the mail addresses in a `mailto:`; empty for any other address."""
     people = address.removeprefix("mailto:")
     return [] if people == address or people.startswith("//") else people.split(",")
 
@@ -191,7 +195,7 @@ def _to_log(title: str, body: str) -> str:
 
 
 def _send_mail(server: SmtpServer, people: Sequence[str], title: str, body: str) -> str:
-    """Send a message by mail. Return the reason of a failure without the password; empty if it was sent."""
+    """Send a message by mail. Return the reason of a failure without the password; empty if the mail was sent."""
     from app.sending.mailing import Mailing
 
     try:
@@ -202,7 +206,7 @@ def _send_mail(server: SmtpServer, people: Sequence[str], title: str, body: str)
 
 
 class _Heard(logging.Handler):
-    """Collects the lines that apprise logs in this thread."""
+    """Log handler that collects what apprise logs in this thread."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -210,13 +214,13 @@ class _Heard(logging.Handler):
         self.lines: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Store the line if this thread logged it."""
+        """Store the message of a log record if it was logged in the thread that made this handler."""
         if record.thread == self._thread:
             self.lines.append(record.getMessage())
 
 
 def _send_by_apprise(service: Any, address: str, title: str, body: str) -> str:
-    """Send a message by apprise. Return the reason of a failure without secrets; empty if it was sent."""
+    """Send a message by apprise. Return the reason of a failure without secrets; empty if the message was sent."""
     heard = _Heard()
     own = logging.getLogger("apprise")
     own.addHandler(heard)
@@ -233,7 +237,7 @@ def _send_by_apprise(service: Any, address: str, title: str, body: str) -> str:
 
 
 def hide_secrets(text: str, address: str) -> str:
-    """Return a text on one line, at most 300 characters, with all secret words of a receiver's address replaced."""
+    """Return a text on one line, at most 300 characters, with the secret words of a receiver's address replaced."""
     host = place_of(address).partition("://")[2]
     secret = address.partition("://")[2]
     words = {*_words(secret), *_words(unquote(secret))}

@@ -1,4 +1,4 @@
-"""Deliver a report or an export to a folder, a webhook or by mail."""
+"""Deliver a report or an export: to a folder, to a webhook, or by mail."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WAYS = Message("mailto:PERSON@EXAMPLE.CN[,...], https://WEBHOOK or file:FOLDER"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sender:
-    """Settings of mail and webhooks.
+    """What is needed to send mail and to post to webhooks.
 
     Attributes:
         smtp: the mail server; `None` if none is set.
@@ -40,10 +40,10 @@ class Sender:
 
 
 def parse_destination(to: str, private: bool) -> str:
-    """Return a destination as it is stored: a folder with its absolute path, others unchanged.
+    """Return a destination in the form to store: a folder as absolute path, others unchanged.
 
     Raises:
-        InputError: it is not a destination, or a webhook is at a private address without `private`.
+        InputError: the text is not a destination, or a webhook is at a private address and `private` is False.
     """
     scheme, _, rest = to.strip().partition(":")
     if scheme == "file" and rest:
@@ -72,7 +72,7 @@ def parse_destination(to: str, private: bool) -> str:
 
 
 def shown_destination(to: str) -> str:
-    """Return a destination for people. A webhook's address is secret except for its host."""
+    """Return a destination in a form that may be shown. Of a webhook's address, only the host is not secret."""
     if not to.startswith(("http:", "https:")):
         return to
     try:
@@ -83,7 +83,7 @@ def shown_destination(to: str) -> str:
 
 
 def folder_of(to: str) -> Path | None:
-    """Return the folder of a destination; `None` if it is not a folder."""
+    """Return the folder that a destination names; `None` if it is a webhook or mail."""
     return Path(to.removeprefix("file:")) if to.startswith("file:") else None
 
 
@@ -100,8 +100,8 @@ def send(
 
     Args:
         private: True if the webhook may be at a private address.
-        within_s: maximum time in seconds; sending is then interrupted.
-        goes_on: called while sending; sending is interrupted if it returns False.
+        within_s: seconds after which sending is interrupted.
+        goes_on: called several times a second; sending is interrupted when it returns False.
 
     Raises:
         DeliveryFailed: the file did not arrive. The message contains no password and no webhook's address.
@@ -131,7 +131,15 @@ def _run_bounded(
     within_s: float,
     goes_on: Callable[[], bool],
 ) -> None:
-    """Run `work` in a thread. If it takes too long, call `break_off` and leave the thread. Raises DeliveryFailed."""
+    """Run `work` in a thread, and raise its error. If it has to be interrupted, call `break_off` and leave the thread.
+
+    Args:
+        work: may take `within_s` seconds.
+        goes_on: called several times a second; the work is interrupted when it returns False.
+
+    Raises:
+        DeliveryFailed: the work was interrupted.
+    """
     failed: list[Exception] = []
 
     def run() -> None:
@@ -196,7 +204,7 @@ def _post(parcel: Parcel, to: str, sender: Sender, private: bool, within_s: floa
 
 
 def _hide_address(to: str, said: str) -> str:
-    """Return a message without the parts of a webhook's address that may be secret."""
+    """Return a message in which those parts of a webhook's address that may be secret are replaced."""
     parsed = urlsplit(to)
     for part in (to, parsed.path, parsed.query):
         said = said.replace(part, "...") if len(part) > 1 else said

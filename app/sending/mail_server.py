@@ -1,4 +1,4 @@
-"""The mail server for alerts and scheduled reports."""
+"""Parse the address of the mail server that sends alerts and scheduled reports."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MAIL = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9.-]{1,253}"
 
 
 class Security(StrEnum):
-    """How a connection to a mail server is secured."""
+    """Ways to secure the connection to a mail server."""
 
     TLS = "tls"
     STARTTLS = "starttls"
@@ -22,7 +22,7 @@ class Security(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SmtpServer:
-    """A mail server.
+    """The address of a mail server, and how to log in.
 
     Attributes:
         user: user name; empty if the server needs no login.
@@ -38,13 +38,13 @@ class SmtpServer:
 
 
 def smtp_server(url: str, sender: str) -> SmtpServer:
-    """Parse the address of a mail server.
+    """Parse the URL of a mail server.
 
     Args:
-        sender: address in the From header; empty for the user in `url`.
+        sender: address in the From header; if empty, the user in `url` is used.
 
     Raises:
-        InputError: the address is wrong. The message does not quote it, as it may contain a password.
+        InputError: the URL is wrong. The message does not quote it, as it may contain a password.
     """
     address = read_address(AddressKind.MAIL_SERVER, url)
     if address.scheme == "smtps" and address.query:
@@ -70,7 +70,7 @@ def smtp_server(url: str, sender: str) -> SmtpServer:
 
 
 def mail_address(text: str) -> str:
-    """Return a mail address unchanged. Raises InputError if it is not one."""
+    """Return a mail address unchanged. Raises InputError if the text is not a mail address."""
     if not _MAIL.fullmatch(text):
         raise InputError("{text!r} is no mail address: write PERSON@EXAMPLE.CN", text=text)
     return text

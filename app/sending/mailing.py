@@ -24,7 +24,7 @@ class Mailing:
     """Sends one mail over a connection of its own.
 
     Args:
-        tls: how the server's certificate is checked; `None` for the default of the system.
+        tls: how the server's certificate is checked; `None` for the system's default.
     """
 
     def __init__(self, server: SmtpServer, tls: ssl.SSLContext | None = None) -> None:
@@ -55,14 +55,17 @@ class Mailing:
             raise self._make_error(why or type(error).__name__) from None
 
     def break_off(self) -> None:
-        """Close the connection; another thread may call this."""
+        """Close the connection, so that sending fails. Another thread may call this."""
         self._broken_off.set()
         if self._client is not None and self._client.sock is not None:
             with suppress(OSError):
                 self._client.sock.shutdown(socket.SHUT_RDWR)
 
     def _connect(self) -> smtplib.SMTP:
-        """Connect to the server, secured and logged in as set. Raises SMTPException, OSError."""
+        """Connect to the server, with the security and login that the settings name.
+
+        Raises SMTPException or OSError.
+        """
         server, place = self._server, (self._server.host, self._server.port)
         tls = self._tls or ssl.create_default_context()
         if server.security is Security.TLS:

@@ -1,4 +1,4 @@
-"""A file to mail or post."""
+"""Files and messages to mail or post."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from splitter.errors import ReviewloopError
 
 
 class DeliveryFailed(ReviewloopError):
-    """A file or message was not delivered."""
+    """A file or message could not be delivered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +22,7 @@ class Letter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parcel:
-    """A file to deliver, with its message.
+    """A file to deliver, with a message.
 
     Attributes:
         kind: report, failed-report or export.

@@ -1,4 +1,4 @@
-"""Addresses of the dashboard: sockets bound to them, and URLs for browsers."""
+"""Bind sockets to addresses for the dashboard, and make URLs at which browsers reach it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ DEFAULT_PORT = 8787
 
 
 def split_public(address: str) -> tuple[str, str]:
-    """Split a public address: https://example.com/reviews/ is origin https://example.com and path /reviews."""
+    """Split a public address: https://example.com/reviews/ gives https://example.com (origin) and /reviews (path)."""
     parts = urlsplit(address)
     return address and f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
 
 
 def is_loopback(host: str) -> bool:
-    """Return True if only programs on this machine can reach an address."""
+    """Return True if an address can be reached only from this machine."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -27,7 +27,7 @@ def is_loopback(host: str) -> bool:
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """Return a socket bound to an address. Port 0 chooses any free port.
+    """Return a socket bound to an address and port. Port 0 stands for any free port.
 
     Raises:
         InputError: the address is taken, not allowed, or not an address of this machine.
@@ -41,7 +41,7 @@ def listening(host: str, port: int) -> socket.socket:
 
 
 def listening_near(port: int) -> socket.socket:
-    """Return a socket on 127.0.0.1 bound to a port, or to any free port if it is taken."""
+    """Return a socket bound to a port of 127.0.0.1. If the port is taken, another free port is used."""
     try:
         return listening("127.0.0.1", port)
     except InputError:
@@ -67,7 +67,7 @@ def _cannot_listen(host: str, port: int, error: OSError) -> InputError:
 
 
 def address_of(sock: socket.socket) -> str:
-    """Return the URL at which a browser reaches a socket."""
+    """Return the URL at which a browser reaches a bound socket."""
     host, port = sock.getsockname()[:2]
     named = {"0.0.0.0": socket.gethostname(), "::": socket.gethostname()}.get(host, host)
     return f"http://[{named}]:{port}/" if ":" in named else f"http://{named}:{port}/"

@@ -70,7 +70,7 @@ def make_application(context: WebContext, hosts: Sequence[str], root_path: str) 
     """Return the application.
 
     Args:
-        root_path: path below which a proxy shows the dashboard; empty for the root.
+        root_path: path under which a proxy serves the dashboard; empty for the root.
         hosts: accepted names in the Host header; "*" accepts any.
     """
     app = FastAPI(
@@ -107,7 +107,7 @@ def make_application(context: WebContext, hosts: Sequence[str], root_path: str) 
 
 
 def _list_names() -> set[str]:
-    """Return the first components of all paths."""
+    """Return the first components of the paths of all routes."""
     paths = [getattr(route, "path", "") for page in _PAGES for route in page.router.routes]
     return {path.split("/")[1] for path in paths if path} | {"api", "static", "healthz", ""}
 
@@ -146,7 +146,10 @@ async def _wrong_input(request: Request, error: Exception) -> Response:
 
 
 async def _refuse_form(request: Request, status: int, why: str) -> Response:
-    """Answer a refused form with its filled-in page and the reason; with the reason only if the form has no page."""
+    """Show the page of a refused form again, with the typed values and the reason.
+
+    Without a page, show only the reason.
+    """
     show = find_page(request)
     if show is None:
         return _failure(request, status, why)

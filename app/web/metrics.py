@@ -1,4 +1,4 @@
-"""`/metrics`: counts of the store for Prometheus. Counts of attempts are the sums over the pairs."""
+"""`/metrics`: counts from the store for Prometheus. Counts of attempts are sums over all (site, node)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def metrics(page: Here) -> Response:
 
 
 class _GivenMetrics(Collector):
-    """A collector that returns given metrics."""
+    """A Prometheus collector for metrics that are already computed."""
 
     def __init__(self, families: list[Metric]) -> None:
         self._families = families
@@ -183,7 +183,11 @@ def _measure_hosts(tx: Transaction) -> Iterator[Metric]:
 
 
 def _measure_scheduler(kept: Measured | None, now: datetime) -> Iterator[Metric]:
-    """Yield the last measurements of the scheduler; nothing before its first run."""
+    """Yield the measurements of the scheduler's last run; nothing before its first run.
+
+    Args:
+        kept: stored measurements; `None` before the first run.
+    """
     if kept is None:
         return
     age_s = max(0.0, (now - kept.at).total_seconds())

@@ -1,4 +1,4 @@
-"""Serve the dashboard on a socket, with tokens if the address needs them, and with limits on connections."""
+"""Serve the dashboard on a socket: require tokens if other machines can reach it, and limit connections."""
 
 from __future__ import annotations
 
@@ -42,13 +42,14 @@ class NotServing(ReviewloopError):
 
 
 class LimitedProtocol(H11Protocol):
-    """An HTTP connection that ends if its client takes too long or exceeds its share of the connections.
+    """An HTTP connection that is closed if its client takes too long or has too many connections.
 
     A client is an IPv4 address or the /64 network of an IPv6 address. It may use a quarter of `limit_concurrency`.
     Trusted proxies may use all, because they bring many clients.
 
-    A timer runs while the client has to do something, however many bytes arrive meanwhile: complete the headers (from
-    the connection's opening or the last answer), complete the body, or read the answer. It does not run while the
+    A timer runs while the client has something to do: send the headers (after the connection is opened or the last
+    answer
+    is complete), send the body, or read the answer. It is not reset by bytes that arrive. It does not run while the
     application works.
     """
 
@@ -57,7 +58,7 @@ class LimitedProtocol(H11Protocol):
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Accept the connection, or close it at the limit."""
+        """Accept a connection, or close it if the client has reached its limit."""
         super().connection_made(transport)
         if self._exceeds_limits():
             self.connections.discard(self)
@@ -65,28 +66,28 @@ class LimitedProtocol(H11Protocol):
         self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End the request."""
+        """End the request and the timer."""
         super().connection_lost(exc)
         if self._timer is not None:
             self._timer.cancel()
 
     def data_received(self, data: bytes) -> None:
-        """Read a part of a request."""
+        """Process bytes that the client sent."""
         super().data_received(data)
         self._watch()
 
     def on_response_complete(self) -> None:
-        """Continue with the next request."""
+        """Start to wait for the client's next request."""
         super().on_response_complete()
         self._watch()
 
     def pause_writing(self) -> None:
-        """Stop the application until the client has read the answer so far."""
+        """Let the application wait until the client has read what was sent."""
         super().pause_writing()
         self._watch()
 
     def resume_writing(self) -> None:
-        """Let the application continue."""
+        """Let the application continue after the client has read what was sent."""
         super().resume_writing()
         self._watch()
 
@@ -121,11 +122,14 @@ class LimitedProtocol(H11Protocol):
 
 
 def add_tokens(settings: Settings, host: str) -> tuple[Settings, str]:
-    """Return the settings with tokens if other machines reach the address, and a newly made operator's token or "".
+    """Make sure that the dashboard has tokens if other machines can reach it.
 
-    Other machines also reach 127.0.0.1 if a proxy has a public address for it.
+    Other machines can also reach 127.0.0.1 if a proxy has a public address for it. A missing token is made at random
+    once
+    and stored in a file in the keys folder.
 
-    Missing tokens are made at random once and stored in files in the keys folder.
+    Returns:
+        The settings with the hashes of the tokens, and the operator's token; "" if none is needed or only its hash is set.
 
     Raises:
         InputError: a token can't be read or stored.
@@ -149,7 +153,7 @@ def make_server(
     """Return the server for a store and a socket.
 
     Args:
-        ahead: True to compute costly values before the first visitor comes.
+        ahead: True to compute costly values in advance, before the first visitor comes.
 
     Raises:
         InputError: other machines reach the address, and there are no tokens (`add_tokens` makes them).
@@ -185,12 +189,15 @@ def make_server(
 
 
 def find_root_path(settings: Settings) -> str:
-    """Return the path below which a proxy shows the dashboard; empty for the root."""
+    """Return the path under which a proxy serves the dashboard; empty for the root."""
     return settings.web_root_path or split_public(settings.web_address)[1]
 
 
 def _list_hosts(settings: Settings, host: str) -> list[str]:
-    """Return the accepted names in the Host header. Without tokens and public address, only our own are accepted."""
+    """Return the names to accept in the Host header.
+
+    Without tokens and a public address, only the names of this machine are accepted.
+    """
     public = urlsplit(settings.web_address).hostname
     if public is None and (settings.web_viewer or settings.web_operator):
         return ["*"]
@@ -199,7 +206,7 @@ def _list_hosts(settings: Settings, host: str) -> list[str]:
 
 
 def warm_up(context: WebContext) -> None:
-    """Compute values that are costly in a large store in the background, so that the first visitor need not wait."""
+    """Compute values in the background that are costly in a large store, so that the first visitor need not wait."""
 
     def make() -> None:
         try:
@@ -213,7 +220,7 @@ def warm_up(context: WebContext) -> None:
 
 @contextmanager
 def serving(settings: Settings, store: Store, sock: socket.socket) -> Iterator[str]:
-    """Serve the dashboard in a thread while the block runs, and yield its address."""
+    """Serve the dashboard in a thread during the block, and yield its address."""
     server = make_server(settings, store, sock)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]}, daemon=True)
     thread.start()

@@ -42,7 +42,7 @@ _Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1
 
 
 class ChangingRoute(APIRoute):
-    """A route after whose function nothing that was read before is shown."""
+    """A route for requests that change data. It clears the cache afterwards, so that later requests read new data."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return the function that answers a request."""
@@ -86,7 +86,7 @@ class Assign(_Strict):
 
 
 class Abandon(_Strict):
-    """A request to give subtasks up for good; the event log stores `why`."""
+    """A request to give subtasks up for good. `why` is stored in the event log."""
 
     action: Literal["abandon"]
     subtasks: _Subtasks
@@ -98,7 +98,7 @@ FailedAction = Annotated[Retry | Assign | Abandon, Field(discriminator="action")
 
 @router.post("/failed", responses=PROBLEMS)
 def act(page: Here, wanted: FailedAction) -> Outcome:
-    """Try subtasks again on any node or on one, or abandon them."""
+    """Try subtasks again on any node or on one node, or abandon them."""
     action = action_of(wanted.action, getattr(wanted, "node", ""), getattr(wanted, "why", ""))
     return manual_actions.act_on_each(page.context.store, wanted.subtasks, action, page.who)
 
@@ -126,7 +126,7 @@ class NodeAction(_Strict):
 
 @router.post("/nodes", responses=PROBLEMS)
 def drain(page: Here, wanted: NodeAction) -> NodeAction:
-    """Drain a node, or end its draining."""
+    """Stop giving work to a node, or give it work again."""
     manual_actions.set_drained(page.context.store, wanted.node, wanted.action == "drain", page.who)
     return wanted
 
@@ -164,8 +164,8 @@ def add(page: Here, wanted: NewProducts) -> Added:
 class ProductChange(_Strict):
     """Changes to a product. Missing fields and null leave the value as it is.
 
-    A new category, new keywords or aliases cancel its subtasks, and it is crawled again. An empty list of keywords
-    restores those of its name. `counted_as` is the name of another product under which its reviews are
+    If category, keywords or aliases change, the product's subtasks are cancelled and it is crawled again. No keywords
+    (an empty list) restores those of its name. `counted_as` is the name of another product under which its reviews are
     counted; an empty name gives it its own count. `recrawl` is a period such as 7d or 12h, or never.
     """
 
@@ -203,7 +203,7 @@ def remove(page: Here, number: ProductId) -> RemovedProduct:
 
 
 class ArchiveTheme(_Strict):
-    """A theme, given by id or name, to archive until it rises or to take out of the archive."""
+    """A theme, given by id or name. It is archived until it rises, or taken out of the archive."""
 
     theme: _Name
     archived: bool = True
@@ -220,8 +220,9 @@ def archive(page: Here, number: ProductId, wanted: ArchiveTheme) -> theme_archiv
 class ReviewCorrection(_Strict):
     """All decisions of a person about a review. For missing fields and null, the models decide.
 
-    `themes`: ids of all themes that it complains about. `not_products`: numbers of products that it is not about.
-    `copies`: number of linked copies to correct as well. If it is wrong, the answer 409 has the right number.
+    `themes`: ids of all themes that the review complains about. `not_products`: numbers of products that the review is
+    not
+    about. `copies`: number of linked copies to correct as well. If it is wrong, the answer 409 has the right number.
     """
 
     voice: Voice | None = None
@@ -234,7 +235,7 @@ class ReviewCorrection(_Strict):
 
 @router.put("/reviews/{review}/correction", responses=PROBLEMS)
 def correct_review(page: Here, review: Id, wanted: ReviewCorrection) -> CorrectableView:
-    """Correct a review and its linked copies, replacing an earlier correction."""
+    """Correct a review and its linked copies. An earlier correction is replaced."""
     correction = Correction(
         voice=wanted.voice,
         themes=None if wanted.themes is None else tuple(wanted.themes),

@@ -1,4 +1,4 @@
-"""`/api`, what buyers complain about: themes of a product, what rises, and new phrases, which a theme may get."""
+"""Paths of `/api` about complaints: themes of a product, rises, and new phrases that can be added to a theme."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _Name = Annotated[str, Field(min_length=1, max_length=60, pattern=r"^[^\x00]*$")
 
 @router.get("/products/{product}/themes", responses=PROBLEMS)
 def themes(page: Here, number: ProductId, period: AnyPeriod) -> ThemesView:
-    """What buyers of a product complain about in a period, with states and quotes."""
+    """Return the themes that buyers of a product complain about in a period, with states and quotes."""
     name = name_of(page, number)
     with page.context.store.read() as tx:
         today = local_time(tx.now).date()
@@ -36,19 +36,19 @@ def themes(page: Here, number: ProductId, period: AnyPeriod) -> ThemesView:
 
 @router.get("/rises", responses=PROBLEMS)
 def rises(page: Here) -> RisesView:
-    """The themes of all products that rise, and products whose complaints in all rise."""
+    """Return the rising themes of all products, and the products whose complaints in total rise."""
     groups = page.context.groups
     return page.context.read("rises", lambda tx: list_rises(tx, local_time(tx.now).date(), groups))
 
 
 @router.get("/products/{product}/phrases", responses=PROBLEMS)
 def phrases(page: Here, number: ProductId, period: RecentPeriod) -> NewPhrasesView:
-    """Phrases of a period's complaints that no theme covers and that are more frequent than before."""
+    """Return phrases in the complaints of a period that belong to no theme and are more frequent than before."""
     return read_phrases(page, number, period)
 
 
 class ThemeToAdd(BaseModel):
-    """A new theme: its id, such as pet_hair, and its names."""
+    """A theme to add: its id, such as pet_hair, and its names."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -58,7 +58,7 @@ class ThemeToAdd(BaseModel):
 
 
 class PhraseToAdopt(BaseModel):
-    """A phrase that becomes a term of `theme` (an id or a name), or of `new_theme`."""
+    """A phrase to add as a term to an existing `theme` (id or name) or to a `new_theme`."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -69,7 +69,7 @@ class PhraseToAdopt(BaseModel):
 
 @router.post("/products/{product}/phrases", responses=PROBLEMS)
 def adopt_phrase(page: Here, number: ProductId, wanted: PhraseToAdopt) -> AdoptedTerm:
-    """Add a phrase to the themes file, for the category of a product. `judge` reads the stored reviews again."""
+    """Add a phrase to the themes file, for the category of a product. Stored reviews are read with it by `judge`."""
     if (wanted.theme is None) == (wanted.new_theme is None):
         raise InputError("give theme, or new_theme with id, zh and en")
     if wanted.new_theme is None:

@@ -1,4 +1,4 @@
-"""`/api`: reads of queues, pairs, nodes, schedules, products, imports, failed tasks, reviews and sites."""
+"""Paths of `/api` that read: queues, pairs, nodes, schedules, products, imports, failed tasks, reviews and sites."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _ROWS = 100
 
 
 class Problem(BaseModel):
-    """An error."""
+    """The answer to a request that failed: the reason."""
 
     detail: Any
 
@@ -78,19 +78,19 @@ Id = Annotated[int, Path(ge=1, le=MOST_ID)]
 
 @router.get("/status", responses=PROBLEMS)
 def status(page: Here) -> StatusView:
-    """Return the state of the system."""
+    """Return the state of the whole system."""
     return read_status(page.context)
 
 
 @router.get("/pairs", responses=PROBLEMS)
 def list_pairs(page: Here, site: Text = "", node: Text = "") -> PairsView:
-    """Return all pairs with closed attempts, or those of one site or node."""
+    """Return the counts of each (site, node) with finished attempts: of all, of one site or of one node."""
     return read_pairs(page.context, site, node)
 
 
 @router.get("/pairs/{site}/{node}/attempts", responses=PROBLEMS)
 def attempts(page: Here, site: str, node: str, limit: Limit = _ROWS) -> list[PairAttempt]:
-    """Return the newest closed attempts of a pair in the order of time."""
+    """Return the newest finished attempts of a node at a site, ordered by time."""
     _plain(site, node)
     with page.context.store.read() as tx:
         return pairs.list_pair_attempts(tx, site, node, limit)
@@ -104,33 +104,36 @@ def nodes(page: Here) -> NodesView:
 
 @router.get("/schedules", responses=PROBLEMS)
 def schedules(page: Here) -> list[ScheduleView]:
-    """Return all schedules, the next one first."""
+    """Return all schedules, ordered by their next run."""
     rows, now = read_schedules(page.context)
     return [view_schedule(row, now) for row in rows]
 
 
 @router.get("/products", responses=PROBLEMS)
 def products(page: Here, sent: Annotated[ListQuery, Query()], period: RecentPeriod) -> ProductList:
-    """Return at most `limit` products from `skip` on, with complaints in a period. `by` returns sums of groups."""
+    """Return products with their complaints in a period: at most `limit`, after the first `skip`.
+
+    With `by`, groups of products are returned with their sums.
+    """
     return read_list(page, sent, period)
 
 
 @router.get("/imports", responses=PROBLEMS)
 def imports(page: Here, before: Cursor = 0, limit: Limit = _ROWS) -> list[NumberedImport]:
-    """Return imports, the newest first. For the next ones, set `before` to the last id."""
+    """Return imports, the newest first. To get further ones, set `before` to the last id."""
     with page.context.store.read() as tx:
         return numbered_imports.list_imports(tx, before=before or None, most=limit)
 
 
 @router.get("/products/{product}", responses=PROBLEMS)
 def progress(page: Here, number: ProductId) -> list[SiteProgress]:
-    """Return the progress of a product at each site."""
+    """Return the progress of crawling a product at each site."""
     with page.context.store.read() as tx:
         return product_queries.list_progress(tx, number)
 
 
 class CauseOfMany(BaseModel):
-    """A cause, with its number of subtasks and a suggestion."""
+    """A cause for which subtasks wait, with their number and a suggestion."""
 
     cause: Cause
     suggestion: str
@@ -150,21 +153,21 @@ def causes(page: Here) -> list[CauseOfMany]:
 def list_failed(
     page: Here, after: Cursor = 0, limit: Limit = _ROWS, reason: FailureReason | None = None, site: Text = ""
 ) -> list[ManualRow]:
-    """Return subtasks that wait for a person. For the next ones, set `after` to the last `subtask_id`."""
+    """Return subtasks that wait for a person. To get further ones, set `after` to the last `subtask_id`."""
     with page.context.store.read() as tx:
         return manual.list_manual(tx, after=after, most=limit, reason=reason or None, site=site or None)
 
 
 @router.get("/audit", responses=PROBLEMS)
 def audit_log(page: Here, before: Cursor = 0, limit: Limit = _ROWS) -> list[AuditRow]:
-    """Return entries of the audit log, the newest first. For the next ones, set `before` to the last id."""
+    """Return entries of the audit log, the newest first. To get further ones, set `before` to the last id."""
     with page.context.store.read() as tx:
         return list(notices.list_audit_rows(tx, before=before or None, most=limit))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundReview(ReviewRow):
-    """A review with one of its products.
+    """A review with one of the products that it is about.
 
     Attributes:
         id: number of the review, equal to `review`.
@@ -176,10 +179,11 @@ class FoundReview(ReviewRow):
 
 
 class Reviews(BaseModel):
-    """A part of the reviews, with the cursor of the next part.
+    """A part of the found reviews, with the cursor for the next part.
 
-    `before` is the cursor for the next call; null at the end. A call searches at most 50,000 reviews, so `reviews` may
-    be empty before the end.
+    `before` is the cursor to send with the next request; null at the end. One request searches at most 50,000 reviews,
+    so
+    `reviews` may be empty before the end.
     """
 
     reviews: list[FoundReview]
@@ -187,18 +191,21 @@ class Reviews(BaseModel):
 
 
 class ReviewsQuery(ReviewQuery):
-    """A search for reviews that returns at most `limit`."""
+    """A search for reviews. At most `limit` reviews are returned."""
 
     limit: Annotated[int, Field(ge=1, le=500)] = _ROWS
 
 
 @router.get("/reviews", responses=PROBLEMS)
 def reviews(page: Here, sent: Annotated[ReviewsQuery, Query()], period: AnyPeriod) -> Reviews:
-    """Return reviews, the newest first, with the words of `q` in title or text, and written in the last `days` (a
-    number, or all) or from the day `from` to the day `to`.
+    """Return reviews, the newest first.
 
-    `product` is a name or a number, `theme` an id or a name. With either, only counted reviews are returned: the first
-    of equal texts. `left_out` returns those that do not count, `undated` those without a date.
+    They contain the words of `q` in title or text, and were written in the last `days` (a number, or all), or from the
+    day
+    `from` to the day `to`. `product` is a name or a number, `theme` an id or a name. With `product` or `theme`, only
+    reviews that count are returned: of equal texts only the first. `left_out` returns those that do not count,
+    `undated`
+    those without a date.
     """
     with not_found():
         wanted = sent.find(page, period)
@@ -210,7 +217,7 @@ def reviews(page: Here, sent: Annotated[ReviewsQuery, Query()], period: AnyPerio
 
 @router.get("/sites", responses=PROBLEMS)
 def sites(page: Here) -> Sequence[SiteView]:
-    """Return all sites of the catalog, and removed sites with stored pages."""
+    """Return all sites of the catalog, and sites that are no longer in it but have stored pages."""
     return read_sites(page.context)
 
 

@@ -1,6 +1,7 @@
-"""Access to the dashboard. Without tokens everyone on this machine has access, else people sign in with a token.
+"""Access to the dashboard. Without tokens, everyone on this machine has access; otherwise people sign in with a token.
 
-Tokens are random, so their plain SHA-256 is stored. Sessions are cookies signed with a key that ends with the process.
+Tokens are random, so a plain SHA-256 of them is stored. Sessions are cookies signed with a key. Each process makes its
+own key, so sessions end with the process.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _MAX_WAITING, _MAX_WAITING_IN_ALL = 5, 20
 
 
 class TooManyWrongTokens(ReviewloopError):
-    """Too many requests with wrong tokens wait for an answer."""
+    """Too many requests with wrong tokens wait for their delayed answer, so further ones are refused."""
 
 
 class VisitorRole(StrEnum):
@@ -62,7 +63,7 @@ def new_token() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """A visitor.
+    """A person or program that sends requests.
 
     Attributes:
         who: name for the audit log.
@@ -82,7 +83,7 @@ _LOCAL = Visitor(VisitorRole.OPERATOR, "on this machine")
 
 @dataclass(slots=True)
 class Access:
-    """Decides who a visitor is.
+    """Finds out who sends a request.
 
     Attributes:
         pause: sleeps for a number of seconds before the answer to a wrong token.
@@ -97,7 +98,7 @@ class Access:
     async def visitor(
         self, session: Mapping[str, object], authorization: str, address: str
     ) -> Visitor | None:
-        """Return the visitor who sent a request, or `None` if the visitor has to sign in.
+        """Return the visitor who sent a request, or `None` if the visitor must sign in.
 
         Args:
             session: session of the visitor, made by `sign_in`; empty if there is none.
@@ -105,7 +106,7 @@ class Access:
             address: address of the client.
 
         Raises:
-            TooManyWrongTokens: too many wrong tokens wait for an answer.
+            TooManyWrongTokens: too many requests with wrong tokens wait for an answer.
         """
         if not self.tokens:
             return _LOCAL
@@ -119,7 +120,7 @@ class Access:
         """Return a new session, or `None` if the token is wrong.
 
         Raises:
-            TooManyWrongTokens: too many wrong tokens wait for an answer.
+            TooManyWrongTokens: too many requests with wrong tokens wait for an answer.
         """
         role = await self._check(token, address)
         if role is None:
@@ -127,13 +128,14 @@ class Access:
         return {"role": str(role), "who": f"{name.strip()[:60] or role}, {address}"}
 
     async def _check(self, token: str, address: str) -> VisitorRole | None:
-        """Return the role of a right token without delay, and `None` for a wrong one after a pause.
+        """Return the role of a right token without delay, and `None` for a wrong token after a pause.
 
-        Only wrong tokens that wait now are counted, without a history. A right token never waits: 256 random bits can't
-        be guessed at any speed.
+        The number of wrong tokens that wait at the same time is limited. Earlier ones are not counted. A right token
+        never
+        waits: 256 random bits can't be guessed at any speed.
 
         Raises:
-            TooManyWrongTokens: too many wrong tokens wait for an answer.
+            TooManyWrongTokens: too many requests with wrong tokens wait for an answer.
         """
         role = self.tokens.role_of(token)
         if role is not None:

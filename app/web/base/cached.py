@@ -1,4 +1,4 @@
-"""Cache values that are costly to compute. The more time a value takes, the longer it is cached."""
+"""Cache values that are costly to compute. The longer a value takes to compute, the longer it is cached."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ class _Kept:
 
 
 class Cached:
-    """Caches values by key. A value that takes over 0.1 s is renewed in the background; requests get the old one."""
+    """Caches values by key.
+
+    If computing a value takes over 0.1 s, it is renewed in a thread, and requests get the old value.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -38,7 +41,7 @@ class Cached:
         self._lock = Lock()
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return the value of a key, computed by `make` if it is missing or too old."""
+        """Return the value of a key. If it is missing or too old, it is computed by `make`."""
         with self._lock:
             kept = self._kept.get(key)
             old = kept is None or self._clock() - kept.made_at > max(_KEPT_S, _SHARE * kept.took_s)
@@ -51,7 +54,7 @@ class Cached:
         return cast("T", kept.value)
 
     def clear(self) -> None:
-        """Remove all values after a change."""
+        """Remove all values. Called after data has changed."""
         with self._lock:
             self._kept.clear()
 

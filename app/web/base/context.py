@@ -1,4 +1,4 @@
-"""The context that the dashboard's pages share, and the context of one request."""
+"""Objects that all pages of the dashboard share, and the context of one request."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _PLACES = frozenset({"days", "from", "to", "after", "before", "skip", "said", "l
 
 
 class Held:
-    """Stores a few values in memory between two requests by a random key, such as notices and uploads."""
+    """Stores a few values by random keys in memory, from one request to the next: notices, uploads, drafts."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, object] = OrderedDict()
@@ -55,7 +55,7 @@ class Held:
 
 @dataclass(slots=True)
 class WebContext:
-    """The context that all pages share."""
+    """Objects that all pages share: settings, store, catalog, access and caches."""
 
     settings: Settings
     store: Store
@@ -68,11 +68,11 @@ class WebContext:
 
     @property
     def groups(self) -> dict[str, Group | None]:
-        """The kind of each site of the catalog."""
+        """The group of each site of the catalog; `None` for sites without a group."""
         return {name: site.group for name, site in self.catalog.sites.items()}
 
     def read(self, key: Any, read: Callable[[Transaction], T]) -> T:
-        """Return the result of a query, at most a short time old (`Cached`)."""
+        """Return the result of a query. It may be cached for a short time (`Cached`)."""
 
         def load() -> T:
             with self.store.read() as tx:
@@ -88,18 +88,18 @@ class WebContext:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """The outcome of an action, shown on the next page."""
+    """A message about the result of an action. The next page shows it."""
 
     done: str = ""
     refused: tuple[str, ...] = ()
 
 
 class PageRequest:
-    """One request for a page, with the parts needed to answer it.
+    """A request for a page, with the objects needed to answer it.
 
     Attributes:
         typed: values of a refused form by field.
-        problem: message about a refused form; empty if it was accepted.
+        problem: message about a refused form; empty if no form was refused.
         lost_file: True if a refused form had a file, which the person must choose again.
     """
 
@@ -111,22 +111,22 @@ class PageRequest:
         self.lost_file = False
 
     def get_typed(self, field: str, otherwise: str = "") -> str:
-        """Return the value of a field in the refused form; `otherwise` without such a form."""
+        """Return the value that a person typed into a field of a refused form; `otherwise` if no form was refused."""
         return self.typed.get(field, [otherwise])[-1]
 
     @property
     def language(self) -> str:
-        """Code of the reader's language."""
+        """Code of the language in which the page is shown."""
         return language()
 
     @property
     def root(self) -> str:
-        """Path below which a proxy shows the dashboard; empty for the root."""
+        """Path under which a proxy serves the dashboard; empty for the root."""
         return str(self.request.scope.get("root_path", ""))
 
     @property
     def visitor(self) -> Visitor | None:
-        """The visitor."""
+        """The visitor who sent the request; `None` if the visitor is not signed in."""
         return visitor_of(self.request.scope)
 
     @property
@@ -135,7 +135,7 @@ class PageRequest:
         return self.visitor.who if self.visitor is not None else "?"
 
     def html(self, template: str, *, status: int = 200, live_s: int = 0, **values: Any) -> HTMLResponse:
-        """Render a page.
+        """Render a template as the response.
 
         Args:
             live_s: seconds after which the page reloads its live parts; 0 for never.
@@ -174,7 +174,7 @@ class PageRequest:
         return answer
 
     def redirect_with(self, path: str, notice: Notice) -> RedirectResponse:
-        """Redirect to a page that shows the outcome of a change."""
+        """Redirect to a page, which shows a message about the result of a change."""
         self.context.cached.clear()
         joined = "&" if "?" in path else "?"
         return RedirectResponse(
@@ -187,7 +187,7 @@ class PageRequest:
 
 
 def page_of(request: Request) -> PageRequest:
-    """Return the page context of a request."""
+    """Return the `PageRequest` that belongs to an HTTP request."""
     return PageRequest(request)
 
 

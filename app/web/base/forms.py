@@ -1,4 +1,4 @@
-"""Forms with a wrong value: their page is shown again with the typed values and a message."""
+"""Handle forms with a wrong value: show their page again with the typed values and a message."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ _LONGEST = 40
 
 
 def shown_on(show: Callable[..., Response]) -> Callable[[Endpoint], Endpoint]:
-    """Return a decorator for a function that takes a form: `show` answers if a value of the form is wrong.
+    """Return a decorator for the function that handles a form. If a value of the form is wrong, `show` answers instead.
 
-    `show` gets the page and the parameters of the path.
+    `show` gets the page request and the parameters of the path.
     """
 
     def remember(endpoint: Endpoint) -> Endpoint:
@@ -69,12 +69,12 @@ def shown_on(show: Callable[..., Response]) -> Callable[[Endpoint], Endpoint]:
 
 
 def find_page(request: Request) -> Callable[..., Response] | None:
-    """Return the function that shows the page with the form of a request; `None` if there is none."""
+    """Return the function that shows the page of the form that a request sent; `None` if the form has no page."""
     return _PAGES.get(getattr(request.scope.get("route"), "endpoint", None) or find_page)
 
 
 def keep_typed(page: PageRequest, form: FormData, problem: str) -> None:
-    """Store the typed values of a refused form and the message about it in a page."""
+    """Put the typed values of a refused form and the message about it into a page request."""
     for name, value in form.multi_items():
         if isinstance(value, str):
             page.typed.setdefault(name, []).append(value.replace("\r\n", "\n"))
@@ -84,7 +84,7 @@ def keep_typed(page: PageRequest, form: FormData, problem: str) -> None:
 
 
 def describe_errors(errors: Sequence[Mapping[str, Any]]) -> str:
-    """Return pydantic's errors in the reader's language, one per field."""
+    """Return a sentence about the errors that pydantic found, one error per field, in the reader's language."""
     first = {str(error["loc"][1]): error for error in reversed(errors)}
     return " ".join(_describe(field, error) for field, error in first.items())
 

@@ -43,11 +43,11 @@ _FOR_PROGRAMS = ("/api", "/metrics")
 
 
 class TooLarge(Exception):
-    """A body is larger than `MOST_BYTES`."""
+    """The body of a request is larger than `MOST_BYTES`."""
 
 
 class Guard:
-    """Wraps the application.
+    """ASGI middleware that lets only allowed requests through to the application.
 
     Args:
         hosts: accepted names in the Host header; "*" accepts any (visitors must sign in then).
@@ -61,7 +61,7 @@ class Guard:
         self._inside = TrustedHostMiddleware(self._open_session, hosts, www_redirect=False)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse a request, or pass it on with its visitor in the scope's state."""
+        """Refuse a request, or store its visitor in the scope's state and pass it on."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -79,7 +79,7 @@ class Guard:
             await self._inside(scope, receive, sent)
 
     async def _open_session(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Read the session cookie of a request. It belongs to the path and the scheme of the request."""
+        """Read the session cookie of a request. A cookie is valid only for the path and the scheme of the request."""
         sessions = SessionMiddleware(
             self._answer,
             self._access.key,
@@ -124,7 +124,7 @@ class Guard:
         return None
 
     def _find_other_site(self, headers: Headers) -> str:
-        """Return the evidence that a change comes from a page of another site; empty if there is none.
+        """Return why a change seems to come from a page of another site, as a sentence; empty if it does not.
 
         Browsers send Origin with every change, and Sec-Fetch-Site over secure connections. Pages can't set these
         headers. A request without both comes from a program, and pages of other sites can't start programs.
@@ -146,13 +146,13 @@ class Guard:
 
 
 def visitor_of(scope: Scope) -> Visitor | None:
-    """Return the visitor that the guard found for a request."""
+    """Return the visitor that the guard identified for a request; `None` if the visitor is not signed in."""
     visitor: Visitor | None = scope["state"]["visitor"]
     return visitor
 
 
 def _language_of(scope: Scope) -> str:
-    """Return the language of the response. Programs get English."""
+    """Return the language code of the response. Programs get English."""
     if inner_path(scope).startswith(_FOR_PROGRAMS):
         return "en"
     headers, query = Headers(scope=scope), QueryParams(scope["query_string"])
@@ -206,7 +206,7 @@ def _limit_body(receive: Receive) -> Receive:
 
 
 def choose_language(query: str, cookie: str, accepted: str) -> str:
-    """Return the language of a request: from the query, else from the cookie, else the browser's."""
+    """Return the language code for a request: from the query, else from the cookie, else from the browser."""
     for one in (query, cookie):
         if one in LANGUAGES:
             return one

@@ -1,4 +1,4 @@
-"""Types of the filters and numbers in URLs of pages and the API, and checks of their names."""
+"""Types of the filters and numbers in URLs of pages and the API, and checks of the filters' names."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Cursor = Annotated[int, Query(ge=0, le=MOST_ID)]
 
 
 def check_filters(request: Request) -> None:
-    """Raise InputError if a request has a filter that its page does not know."""
+    """Raise InputError if the query string has a filter that the requested page does not know."""
     route = request.scope.get("route")
     if request.method not in ("GET", "HEAD") or not isinstance(route, APIRoute):
         return
@@ -46,7 +46,7 @@ def check_filters(request: Request) -> None:
 
 
 def _list_filters(dependant: Dependant) -> list[str]:
-    """Return the names of the query parameters of a function and of its dependencies."""
+    """Return the names of the query parameters of a route's function and its dependencies."""
     names: list[str] = []
     for field in dependant.query_params:
         model = field.field_info.annotation
@@ -81,7 +81,7 @@ AnyPeriod = Annotated[PeriodChoice, Depends(_make_reader(ALL))]
 
 
 def check_site(tx: Transaction, catalog: Catalog, name: str) -> None:
-    """Raise InputError if a site is neither in the catalog nor has stored pages."""
+    """Raise InputError if a site is not in the catalog and has no stored pages."""
     if name and name not in catalog.sites and not queues.has_site(tx, name):
         raise InputError.unknown("there is no site {name!r}", name, catalog.sites, "/sites")
 
@@ -96,7 +96,7 @@ def find_product(page: PageRequest, text: str) -> int:
 
 @contextmanager
 def not_found() -> Iterator[None]:
-    """End the request with 404 if the block raises an error about something unknown."""
+    """Answer the request with 404 if the block raises an error about something unknown."""
     try:
         yield
     except InputError as error:
@@ -104,7 +104,7 @@ def not_found() -> Iterator[None]:
 
 
 def product_in_path(page: Here, product: str) -> int:
-    """Return the number of the product in the path. Ends the request with 404 if it is unknown."""
+    """Return the number of the product that the path names. Answers the request with 404 if it is unknown."""
     with not_found():
         return find_product(page, product)
 

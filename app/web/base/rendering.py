@@ -1,4 +1,4 @@
-"""Render templates. All values are escaped, and control characters in texts from the web are removed."""
+"""Render templates. All values are escaped, and control characters are removed from texts from the web."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ def _environment(language: str) -> Environment:
 
 
 def render_page(template: str, language: str, **values: Any) -> str:
-    """Return a page as text."""
+    """Render a template and return the page as text."""
     return _environment(language).get_template(template).render(**values)
 
 
 def link(kept: Sequence[tuple[str, str]], **values: object) -> str:
-    """Return a query string with the kept values and new ones. An empty new value removes a kept one."""
+    """Return a query string of the parameters `kept`, changed by `values`. An empty value removes a parameter."""
     rest = [(name, value) for name, value in kept if name not in values and value]
     return urlencode([*rest, *((name, value) for name, value in values.items() if value)])
 
@@ -82,18 +82,18 @@ def _finalize(value: Any) -> Any:
 
 
 def mark(value: object) -> str:
-    """Return the CSS class of a state: good, warn or faint; empty for a state without one."""
+    """Return the CSS class for a state: good, warn or faint; empty if the state has none."""
     style = STYLE_OF.get(value, "") if isinstance(value, str) else ""
     return _MARKS.get(style, "")
 
 
 def moment(when: datetime | None) -> str:
-    """Return the clock time of a moment; a dash for `None`."""
+    """Return a time as clock time in the zone of the settings; a dash for `None`."""
     return "–" if when is None else clock_text(when)
 
 
 def length(value: float | None) -> str:
-    """Return a duration in seconds as text; a dash for `None`."""
+    """Return a number of seconds as a duration in words; a dash for `None`."""
     return seconds(value) or "–"
 
 
@@ -113,13 +113,13 @@ def change(share: float | None) -> str:
 
 
 def short(text: str, most: int) -> str:
-    """Return a text on one line, cut after `most` characters."""
+    """Return a text on one line, cut if it has more than `most` characters."""
     line = " ".join(text.split())
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
 def highlight(text: str, words: Sequence[str]) -> Markup:
-    """Return a text as escaped markup with these words highlighted."""
+    """Return a text as escaped markup in which these words are highlighted."""
     plain = shown(text)
     if not words:
         return escape(plain)

@@ -1,4 +1,4 @@
-"""Serve the dashboard below a path, given by a setting or by a trusted proxy's header X-Forwarded-Prefix."""
+"""Serve the dashboard under a path that a setting or a trusted proxy's header X-Forwarded-Prefix names."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _PATH = re.compile(r"(?:/[A-Za-z0-9._~-]+)*")
 
 
 class UnderPath:
-    """Wraps the application and sets the `root_path` of each request.
+    """ASGI middleware that sets the `root_path` of each request.
 
-    The proxy may remove the path from the request or leave it: below `/reviews`, both `/reviews/products` and
+    The proxy may remove the path from the request or leave it: under `/reviews`, both `/reviews/products` and
     `/products` are the page of products.
 
     Args:
         path: the path, for example "/reviews"; empty for the root.
-        proxies: proxies whose header may set another path.
+        proxies: addresses of proxies whose header may set another path.
         names: first components of the application's own paths.
     """
 
@@ -37,7 +37,7 @@ class UnderPath:
         self._names = names
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on with its `root_path`."""
+        """Set the `root_path` of a request, and pass the request on."""
         if scope["type"] == "http" and (root := self._find_root(scope)):
             inner = self._remove(root, scope["path"])
             scope = {**scope, "root_path": root, "path": root + inner}
@@ -58,7 +58,10 @@ class UnderPath:
         return any(client in network for network in self._proxies)
 
     def _remove(self, root: str, path: str) -> str:
-        """Return the path within the application. A page may have the same name as `root`, for example `/reviews`."""
+        """Return `path` without `root` at its beginning.
+
+        A page may have the same name as `root`, for example `/reviews`.
+        """
         inner = path.removeprefix(root)
         if path == root:
             return path if root.split("/")[1] in self._names else "/"
@@ -68,6 +71,6 @@ class UnderPath:
 
 
 def inner_path(scope: Scope) -> str:
-    """Return the path of a request within the application."""
+    """Return the path of a request without the path under which the dashboard is served."""
     path: str = scope["path"]
     return path.removeprefix(scope.get("root_path", "")) or "/"

@@ -1,4 +1,4 @@
-"""Drafts of typed or uploaded products, which a person checks and corrects before they are added."""
+"""Pages for drafts: typed or uploaded products that a person checks and corrects before they are added."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ _LONGEST = 4000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DraftRow:
-    """A line of a draft, with its product or the reason of its refusal.
+    """A line of a draft, read as a product or refused with a reason.
 
     Attributes:
         cells: cells of the line by field.
-        was_changed: True if the last form changed the line.
+        was_changed: True if the person's last form changed the line.
     """
 
     line: int
@@ -57,38 +57,38 @@ class DraftRow:
 
     @property
     def refusal(self) -> Message | None:
-        """The reason why the line is refused; `None` if it is not."""
+        """The reason why the line is refused; `None` if it is accepted."""
         return self.read.why if isinstance(self.read, RefusedProduct) else None
 
     @property
     def doubts(self) -> list[Doubt]:
-        """The doubts about the product."""
+        """Reasons to doubt that the product was read correctly; empty if there are none."""
         return list_doubts(self.read) if isinstance(self.read, NewProduct) else []
 
     @property
     def keywords(self) -> str:
-        """The keywords as a form shows them."""
+        """The product's keywords, as the form shows them."""
         if isinstance(self.read, NewProduct):
             return ", ".join(self.read.keywords)
         return self.cells.get("keywords", "")
 
     @property
     def others(self) -> str:
-        """The other names as one text."""
+        """The product's other names as one text."""
         return ", ".join(self.read.aliases) if isinstance(self.read, NewProduct) else ""
 
     @property
     def category(self) -> str:
-        """The category; empty if it is unknown."""
+        """The product's category; empty if it is unknown."""
         return (self.read.category or "") if isinstance(self.read, NewProduct) else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """Products that a person must confirm, doubtful ones first.
+    """Products that a person must confirm before they are added, doubtful ones first.
 
     Attributes:
-        reader: reads a corrected line again.
+        reader: makes a product from a line; used again for corrected lines.
         notes: messages about how the file was read.
         file: name of the file; empty if the products were typed.
     """
@@ -100,16 +100,19 @@ class Draft:
 
     @property
     def wanted(self) -> list[NewProduct]:
-        """The products to add."""
+        """The products to add: all that were accepted and not left out."""
         return [row.read for row in self.rows if isinstance(row.read, NewProduct) and not row.is_left_out]
 
     @property
     def refused(self) -> list[DraftRow]:
-        """The refused lines."""
+        """The rows that are refused and not left out."""
         return [row for row in self.rows if row.refusal and not row.is_left_out]
 
     def correct(self, place: int, name: str, keywords: str, category: str, *, leave_out: bool) -> DraftRow:
-        """Return the corrected row at a place. Unchanged fields are read from the original cells."""
+        """Return the row at a place with a person's corrections.
+
+        Fields that were not changed keep their original cells.
+        """
         row = replace(self.rows[place], is_left_out=leave_out, was_changed=False)
         shown = {"name": row.read.name, "keywords": row.keywords, "category": row.category}
         typed = {"name": name.strip(), "keywords": keywords.strip(), "category": category}
@@ -122,7 +125,7 @@ class Draft:
 
 
 def make_draft(reader: ProductRows, lines: Sequence[Line]) -> Draft:
-    """Read lines as products. Refused lines come first, then doubtful ones."""
+    """Make a draft from lines: refused lines first, then doubtful products, then the others."""
     rows = [
         DraftRow(line=line, cells=cells, read=reader.read(line, cells, why)) for line, cells, why in lines
     ]
@@ -152,7 +155,7 @@ async def preview(
     """Show typed or uploaded products as a draft. Nothing is stored.
 
     Args:
-        category: category of typed products, and of lines of a file that give none.
+        category: category of typed products, and of lines of a file without a category.
         ignore: columns of the file that must not be read.
     """
 
@@ -211,8 +214,8 @@ class Corrections(BaseModel):
     Attributes:
         show: first row of the page to show next; `None` for the same page.
         begin: first row of this page.
-        name, keywords, category: values of each row.
-        out: rows to leave out.
+        name, keywords, category: typed values, one for each row.
+        out: numbers of the rows to leave out.
     """
 
     draft: Annotated[str, Field(max_length=40)]
@@ -227,7 +230,10 @@ class Corrections(BaseModel):
 
 @router.post("/products")
 def look_through(page: Here, sent: Annotated[Corrections, Form()]) -> Response:
-    """Apply the corrections to the draft, and add the products or show the draft again."""
+    """Apply a person's corrections to a draft.
+
+    Then add its products, or show the draft again if it needs another look.
+    """
     held = page.context.held.get(sent.draft)
     size = len(sent.name)
     fits = size == len(sent.keywords) == len(sent.category)
@@ -270,7 +276,7 @@ def _show(page: PageRequest, draft: Draft, begin: int = 0, *, status: int = 200)
 
 
 def _list_urls(page: Here, draft: Draft) -> list[tuple[str, str]]:
-    """Return (site, URL) of the first product's search URLs as an example."""
+    """Return the first few search URLs of the draft's first product as examples: (site, URL)."""
     if not draft.wanted:
         return []
     first = draft.wanted[0]

@@ -38,7 +38,7 @@ SubtaskId = Annotated[int, InPath(ge=1, le=MOST_ID)]
 def show_failed(
     page: Here, reason: FailureReason | Literal[""] = "", site: Text = "", after: Cursor = 0
 ) -> Response:
-    """Show the causes, and the subtasks of all causes or of one."""
+    """Show the causes for which subtasks wait, and the subtasks of one cause or of all."""
     context = page.context
     causes = context.read("causes", lambda tx: manual.list_causes(tx))
     names = context.read("node names", lambda tx: [row.name for row in nodes.list_nodes(tx)])
@@ -65,7 +65,7 @@ def show_failed(
 
 @router.get("/failed/{subtask}")
 def story(page: Here, subtask: SubtaskId) -> Response:
-    """Show a subtask with its attempts, their last responses, and its events."""
+    """Show the history of a subtask: its attempts with their last responses, and its events."""
     with page.context.store.read() as tx:
         view = get_subtask_view(tx, subtask)
         events = subtask_queries.list_events(tx, subtask)
@@ -92,7 +92,7 @@ def story(page: Here, subtask: SubtaskId) -> Response:
 
 
 def _responses(attempts: Sequence[AttemptRow]) -> list[tuple[int, Mapping[str, Any]]]:
-    """Return (number of the attempt, its last response), without repeated responses."""
+    """Return (number of the attempt, its last response), leaving out responses equal to an earlier one."""
     found: list[tuple[int, Mapping[str, Any]]] = []
     for one in attempts:
         last = one.last_response
@@ -102,7 +102,7 @@ def _responses(attempts: Sequence[AttemptRow]) -> list[tuple[int, Mapping[str, A
 
 
 def action_of(name: str, node: str, why: str) -> Action:
-    """Return the action of a form or of the API. Raises InputError."""
+    """Return the action that a form or a request to the API names. Raises InputError."""
     if name == "retry":
         return manual_actions.retry()
     if name == "assign":
@@ -154,7 +154,7 @@ async def edit(page: Here, subtask: SubtaskId) -> Response:
 
 
 def _number(text: str) -> int | None:
-    """Return a whole number of a form; `None` for an empty field. Raises InputError."""
+    """Return the whole number typed into a field; `None` for an empty field. Raises InputError."""
     if not text:
         return None
     if not (text.isascii() and text.isdigit() and 1 <= int(text[:10]) <= MOST_QUOTA):

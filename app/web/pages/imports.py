@@ -1,4 +1,4 @@
-"""Pages of imports: what each added, what undoing it would remove, and a form to undo it."""
+"""Pages of imports: what each import added, what would be removed if it were undone, and a form to undo it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ImportNumber = Annotated[int, InPath(ge=1, le=MOST_ID)]
 
 @router.get("/imports")
 def list_imports(page: Here, before: Cursor = 0) -> Response:
-    """Show a page of imports, the newest first."""
+    """Show a part of the imports, the newest first."""
     with page.context.store.read() as tx:
         rows = numbered_imports.list_imports(tx, before=before or None, most=_ROWS + 1)
     return page.html("imports.html", rows=rows[:_ROWS], more=rows[_ROWS - 1].id if len(rows) > _ROWS else 0)
@@ -45,7 +45,7 @@ def import_of(page: PageRequest, number: int) -> NumberedImport:
 
 @router.get("/imports/{number}")
 def show_import(page: Here, number: ImportNumber) -> Response:
-    """Show an import and the effect of undoing it, without changing anything."""
+    """Show an import, and what would be removed if it were undone. Nothing is changed."""
     found = import_of(page, number)
     undo = import_actions.preview(page.context.store, number) if found.undone_at is None else None
     return page.html("import.html", row=found, undo=undo, most=_SHOWN)

@@ -37,9 +37,9 @@ router = APIRouter()
 def show_product(
     page: Here, number: ProductId, period: RecentPeriod, site: Text = "", theme: Text = ""
 ) -> Response:
-    """Show the complaints in a period, at all sites or one, about all themes or one.
+    """Show the complaints about a product in a period: at all sites or one, about all themes or one.
 
-    The page of a product that is counted as another one leads to that one.
+    If the product is counted under another product, redirect to the page of that one.
     """
     groups = page.context.groups
     with page.context.store.read() as tx:
@@ -83,7 +83,7 @@ def show_product(
 
 @dataclass(frozen=True, slots=True)
 class _CellLinks:
-    """Makes links to the reviews that the cells of heat maps count."""
+    """Makes links from cells of a heat map to the reviews that a cell counts."""
 
     root: str
     product: int
@@ -127,7 +127,7 @@ def archive(
     """Archive a theme of a product until it rises, or take it out of the archive.
 
     Args:
-        query: query string of the page with the form, which is shown again.
+        query: query string of the page that sent the form. The same page is shown again.
     """
     done = archive_theme(page.context.store, name_of(page, number), theme, page.who, undo=bool(undo))
     return page.redirect_with(f"/products/{number}?{urlencode(parse_qsl(query))}", Notice(done.sentence))

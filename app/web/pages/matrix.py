@@ -1,4 +1,4 @@
-"""The matrix of sites and nodes, and the page of a pair: history, breakers, the last decision and its reason."""
+"""The matrix of sites and nodes, and the page of one (site, node): history, breakers, and why it got its last work."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ Measure = Literal["completion", "efficiency", "requests"]
 
 
 class Shown(NamedTuple):
-    """Names of the fields in a cell of the matrix: a value, and below it the counts behind it."""
+    """What a cell of the matrix shows: a field with its value, and a text with the counts behind the value."""
 
     field: str
     counts: str
@@ -68,18 +68,18 @@ MEASURES: Mapping[Measure, Shown] = {
 
 
 def read_pairs(context: WebContext, site: str = "", node: str = "") -> PairsView:
-    """Return all pairs with closed attempts, or those of one site or node, as of now."""
+    """Return the counts of each (site, node) with finished attempts: of all, of one site or of one node."""
     return context.read(("pairs", site, node), lambda tx: get_pairs_view(tx, site or None, node or None))
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell of the heat map.
+    """A cell of the heat map: the results of one node at one site.
 
     Attributes:
         step: strength of the color from 0 to 10, 10 for the best; `None` if unknown.
         rank: value for comparing the nodes at a site, the highest is the best; `None` if the node stored nothing.
-        why: the most frequent reason of failures if less than half was stored, else empty.
+        why: the most frequent reason of failures if less than half of the hits were collected, else empty.
     """
 
     text: str
@@ -91,7 +91,7 @@ class Cell:
 
 @router.get("/matrix")
 def matrix(page: Here, measure: Measure = "completion", after: Text = "", q: Text = "") -> Response:
-    """Show completion rate, efficiency or requests of each pair as a heat map, with verdicts in words."""
+    """Show completion rate, efficiency or requests of each (site, node) as a heat map, with verdicts in words."""
     context = page.context
     every = {site: list(pairs) for site, pairs in groupby(read_pairs(context).pairs, attrgetter("site"))}
     running = context.read("node names", lambda tx: [row.name for row in nodes.list_nodes(tx)])
@@ -118,7 +118,10 @@ def matrix(page: Here, measure: Measure = "completion", after: Text = "", q: Tex
 
 
 def words(of_site: Sequence[NodeVerdict]) -> list[tuple[bool | None, str]]:
-    """Return (is good, text) for each verdict in the reader's language. Nodes with too few attempts share one text."""
+    """Return (is good, text) for each verdict, in the reader's language.
+
+    `is good` is `None` for neither. Nodes with too few attempts share one text.
+    """
     told = _tell_verdicts([one for one in of_site if one.phrase != TOO_FEW])
     few = join_words(one.node for one in of_site if one.phrase == TOO_FEW)
     if few:
@@ -145,7 +148,7 @@ def _tell_verdicts(of_site: Sequence[NodeVerdict]) -> list[tuple[bool | None, st
 
 
 def _make_row(measure: Measure, site: str, pairs: Sequence[PairView]) -> tuple[str, dict[str, Cell], str]:
-    """Return a site, its cells by node, and its best node, empty if fewer than two nodes tried the site."""
+    """Return the site, its cells by node, and its best node. That is empty if fewer than two nodes tried the site."""
     field = MEASURES[measure].field
     best = min((value for pair in pairs if (value := getattr(pair, field)) is not None), default=None)
     cells = {pair.node: _make_cell(measure, pair, best) for pair in pairs}
@@ -154,11 +157,12 @@ def _make_row(measure: Measure, site: str, pairs: Sequence[PairView]) -> tuple[s
 
 
 def _make_cell(measure: Measure, pair: PairView, best: float | None) -> Cell:
-    """Return a cell.
+    """Return the cell for the results of one node at one site.
 
     Args:
-        best: the least value of the site, which gets the strongest color; twice this value gets half of it. For a
-            completion rate, the rate itself is the strength of the color.
+        best: the smallest value of the site, which gets the strongest color; a value twice as large gets half of it.
+            For
+            completion rates, the rate itself is the strength of the color.
     """
     field, counts = MEASURES[measure]
     value = getattr(pair, field)
@@ -179,7 +183,7 @@ def _make_cell(measure: Measure, pair: PairView, best: float | None) -> Cell:
 
 @router.get("/pairs/{site}/{node:path}")
 def pair(page: Here, site: str, node: str) -> Response:
-    """Show the attempts of a node at a site, and the reason of its last assignment there."""
+    """Show the attempts of a node at a site, and why the scheduler last gave the node work there."""
     context = page.context
 
     def read(tx: Transaction) -> dict[str, Any]:
@@ -234,7 +238,7 @@ History = list[tuple[int, float | None, float | None]]
 def histories(attempts: Sequence[PairAttempt]) -> tuple[History, History]:
     """Return completion rate in % and efficiency in seconds after each attempt (2014 product paper, figure 4).
 
-    Decisions use the faded rate, which covers about the last `MEMORY` attempts.
+    Decisions use the faded rate, in which about the last `MEMORY` attempts count.
     """
     completion: History = []
     efficiency: History = []
@@ -273,7 +277,7 @@ def _chart(title: str, faded: str, single: str, history: History) -> Markup:
 
 
 def _limits(page: PageRequest, site: str) -> list[tuple[str, float, float]]:
-    """Return the limits of a site's hosts: (host, requests per second of an address, of all addresses)."""
+    """Return the rate limits of a site's hosts: (host, requests per second of one address, of all addresses)."""
     context = page.context
     if site not in context.catalog.sites:
         return []

@@ -1,4 +1,4 @@
-"""Verdicts on nodes at sites in words, computed from counts."""
+"""Judge in words how well nodes work at sites, from counts."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _SLOW = 2.0
 
 @dataclass(frozen=True, slots=True)
 class NodeVerdict:
-    """A verdict on a node at a site.
+    """A judgement on the work of one node at one site.
 
     Attributes:
         good: True if the node should get more work here, False if less, `None` for neither.
         phrase: text of the catalog with `{node}`, `{share}`, `{offered}`, `{seconds}`, `{times}` and `{why}`.
-        reason: the most frequent reason of its failures; empty if there is none.
+        reason: the most frequent reason of the node's failures; empty if there is none.
     """
 
     node: str
@@ -38,10 +38,10 @@ class NodeVerdict:
 
 
 def list_verdicts(pairs: Sequence[PairView]) -> Sequence[NodeVerdict]:
-    """Return a verdict on each node that tried a site, the best first.
+    """Return a verdict on each node that tried a site, the best node first.
 
     Args:
-        pairs: pairs of the site.
+        pairs: results of the nodes at this site.
     """
     quickest = min((one.efficiency_s for one in pairs if one.efficiency_s is not None), default=None)
     found = [_judge(one, quickest) for one in pairs]
@@ -49,7 +49,7 @@ def list_verdicts(pairs: Sequence[PairView]) -> Sequence[NodeVerdict]:
 
 
 def find_main_reason(pair: PairView) -> str:
-    """Return the reason of most failures among the newest attempts of a pair; empty if there is none."""
+    """Return the most frequent reason of failures in a node's newest attempts at a site; empty if there is none."""
     return max(pair.reasons, key=lambda name: (pair.reasons[name], name), default="")
 
 

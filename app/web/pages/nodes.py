@@ -16,7 +16,7 @@ router = APIRouter()
 
 
 def read_nodes(context: WebContext) -> NodesView:
-    """Return the nodes now."""
+    """Return the nodes with their current state."""
     return context.read("nodes", lambda tx: get_nodes_view(tx, context.settings.buffer()))
 
 
@@ -37,7 +37,7 @@ def show_list(page: Here) -> Response:
 
 @router.post("/nodes")
 def act(page: Here, node: Annotated[str, Form(max_length=100)], action: Annotated[str, Form()]) -> Response:
-    """Drain a node, or end its draining."""
+    """Stop giving work to a node, or give it work again."""
     drained = action == "drain"
     manual_actions.set_drained(page.context.store, node, drained, page.who)
     said = "{node} is drained: it gets nothing new." if drained else "{node} is in service again."

@@ -1,4 +1,4 @@
-"""The first page: most complaints, rises, queues, rates, nodes, time left, and hosts that work waits for."""
+"""The first page: products with the most complaints, rises, queues, rates, nodes, time left, and hosts that are away."""
 
 from __future__ import annotations
 
@@ -28,13 +28,16 @@ _PRODUCTS = 5
 
 
 def read_status(context: WebContext) -> StatusView:
-    """Return the state of the system now, for this page and the API."""
+    """Return the current state of the system, for this page and the API."""
     rule = context.settings.buffer()
     return context.read("status", lambda tx: get_status_view(tx, context.catalog, rule))
 
 
 def read_trends(context: WebContext) -> tuple[tuple[Sequence[Point], bool], Sequence[Point]]:
-    """Return the queues over time with True if none are left out, and the rows stored per second over time."""
+    """Return two series over time: the queues, and the rows stored per second.
+
+    With the queues comes True if the series has all of its points.
+    """
     return context.read("queue trend", get_queue_trend), context.read("storing trend", get_storing_trend)
 
 
@@ -67,6 +70,6 @@ def overview(page: Here, period: RecentPeriod) -> Response:
 
 
 def _chart(trend: Sequence[Point], names: Mapping[str, str], title: str) -> Markup:
-    """Return a chart of the named values of a trend."""
+    """Return a line chart of the values in `names` over time."""
     lines = [charts.Line(name, [(at, values[key]) for at, values in trend]) for key, name in names.items()]
     return charts.lines(lines, title, width=720)

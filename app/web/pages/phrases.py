@@ -1,4 +1,4 @@
-"""The page of new phrases in a product's complaints, with a form that adds one to the themes file."""
+"""The page of new phrases in a product's complaints, with a form that adds a phrase to the themes file."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def adopt(
     """Add a phrase to the themes file, for the category of a product.
 
     Args:
-        theme: an id or a name; the id of the new theme, if there is one.
+        theme: id or name of an existing theme, or the id of `new`.
 
     Raises:
         InputError: the term or the theme is wrong, or the product's category has no themes.
@@ -71,7 +71,7 @@ def show_phrases(page: Here, number: ProductId, period: RecentPeriod) -> Respons
 
 
 def show_phrases_again(page: PageRequest, product: str) -> Response:
-    """Show the phrases of the default period with a refused form."""
+    """Show the page of phrases for the default period again, because its form was refused."""
     return show_phrases(page, product_in_path(page, product), read_period(None, None, None))
 
 

@@ -1,4 +1,4 @@
-"""The list of products, and a page per product with forms to change or remove it."""
+"""The list of products, and a page for each product with forms to change or remove it."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ _RISES = 10
 
 
 class ProductFilter(BaseModel):
-    """A filter of the list of products.
+    """A person's filter for the list of products.
 
     Attributes:
-        q: a part of the name.
+        q: text that the name must contain.
         brand, category, group, doubt: as in `ProductChoice`; empty for any.
     """
 
@@ -70,12 +70,12 @@ class ProductFilter(BaseModel):
 
     @property
     def query(self) -> str:
-        """The filter as the query string of a URL."""
+        """The filter as a query string for URLs."""
         return urlencode({name: getattr(self, name) for name in ProductFilter.model_fields})
 
 
 class ListQuery(ProductFilter):
-    """A part of the list: products after the first `skip`, or sums for groups of products."""
+    """The part of the list to show: products after the first `skip`, or sums for groups of products."""
 
     sort: ProductSort = ProductSort.COMPLAINTS
     reverse: bool = False
@@ -85,14 +85,14 @@ class ListQuery(ProductFilter):
 
     @property
     def order(self) -> ListOrder:
-        """The order of the list and the part to show."""
+        """The order of the list, and the part of it to show."""
         return ListOrder(
             sort=self.sort, is_reversed=self.reverse, by=self.by or None, skip=self.skip, most=self.limit
         )
 
 
 def read_list(page: PageRequest, sent: ListQuery, period: PeriodChoice) -> ProductList:
-    """Return a part of the list."""
+    """Return the requested part of the list."""
     choice, order = sent.choice, sent.order
     return page.context.read(
         ("products", choice, order, period),
@@ -102,7 +102,7 @@ def read_list(page: PageRequest, sent: ListQuery, period: PeriodChoice) -> Produ
 
 @router.get("/products")
 def show_list(page: Here, sent: Annotated[ListQuery, Query()], period: RecentPeriod) -> Response:
-    """Show a part of the products that fit a filter, with a form that changes many of them."""
+    """Show a part of the products that fit a filter, with a form to change many of them."""
     return page.html(
         "products.html",
         view=read_list(page, sent, period),
@@ -127,7 +127,7 @@ def show_list(page: Here, sent: Annotated[ListQuery, Query()], period: RecentPer
 
 
 def list_again(page: PageRequest) -> Response:
-    """Show the list with a refused form, and with the form's filter if it is valid."""
+    """Show the list again, because its form was refused. The form's filter is used if it is valid."""
     typed = {name: page.get_typed(name) for name in ProductFilter.model_fields}
     try:
         sent = ListQuery.model_validate(typed)
@@ -137,14 +137,14 @@ def list_again(page: PageRequest) -> Response:
 
 
 class BulkForm(ProductFilter):
-    """A change of many products: chosen ones, or all that fit the filter.
+    """A form that changes many products: the chosen ones, or all that fit the filter.
 
     Attributes:
         product: numbers of the chosen products.
         everything: "yes" for all that fit the filter.
         to_category, to_priority: new category and priority; empty leaves them as they are.
         to_sites: a group of sites, or "all"; empty leaves the sites as they are.
-        to_counted_as: name of another product; empty leaves their counts as they are.
+        to_counted_as: name of the product under which their reviews will be counted; empty changes nothing.
         add, drop: keywords to add and to remove.
     """
 
@@ -158,7 +158,7 @@ class BulkForm(ProductFilter):
     drop: Annotated[str, Field(max_length=1000)] = ""
 
     def make_edit(self, catalog: Catalog) -> BulkEdit:
-        """Return the change. Raises InputError if the form changes nothing."""
+        """Return the change that the form describes. Raises InputError if the form changes nothing."""
         is_group = self.to_sites not in ("", "all")
         sites = [name for name, site in catalog.sites.items() if site.group == self.to_sites]
         if is_group and not sites:
@@ -203,7 +203,7 @@ def edit_many(page: Here, sent: Annotated[BulkForm, Form()]) -> Response:
 
 @router.get("/products/{product}/crawl")
 def show_crawl(page: Here, number: ProductId) -> Response:
-    """Show at which sites a product is crawled, with the progress and the forms that change it."""
+    """Show at which sites a product is crawled and how far, with forms to change the product."""
 
     def read(tx: Transaction) -> Any:
         rows = product_queries.list_numbered(tx, (number,))
@@ -228,7 +228,7 @@ def show_crawl(page: Here, number: ProductId) -> Response:
 
 
 def show_again(page: PageRequest, product: str) -> Response:
-    """Show the page of a product with a refused form."""
+    """Show the page of a product again, because its form was refused."""
     return show_crawl(page, find_product(page, product))
 
 
@@ -254,7 +254,7 @@ def edit(
     recrawl: Annotated[str, Form(max_length=10)] = "",
     recrawl_shown: Annotated[str, Form(max_length=10)] = "",
 ) -> Response:
-    """Change the fields of a product that differ from those that the page had shown."""
+    """Change those fields of a product that the person changed: their values differ from the `..._shown` ones."""
     wanted = ProductEdit(
         name=None if name == name_shown else name,
         category=None if category == category_shown else category or None,
@@ -293,7 +293,7 @@ def remove(page: Here, number: ProductId, sure: Annotated[Literal["yes"], Form()
 
 
 def name_of(page: PageRequest, number: int) -> str:
-    """Return the name of a product. Ends the request with 404 if the number is unknown."""
+    """Return the name of a product. Answers the request with 404 if the number is unknown."""
     with page.context.store.read() as tx:
         rows = product_queries.list_numbered(tx, (number,))
     if not rows:

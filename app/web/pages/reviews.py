@@ -1,4 +1,4 @@
-"""Pages of reviews: search with charts of counts, and one review with its origin."""
+"""Pages of reviews: a search with charts, and a page for each review with its origin."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ class ReviewQuery(BaseModel):
     """A search for reviews, with the cursor of the next page.
 
     Attributes:
-        q: words in title or text. With `split`, the splitter divides them.
+        q: words that title or text must contain. With `split`, the splitter divides `q` into words.
         product: name or number of a product.
         theme: id or name of a theme; only complaints about it are found.
         corrected: True for only the reviews that a person corrected, including hidden ones.
-        left_out: True for only the reviews that do not count for their product, instead of those that do.
+        left_out: True for only the reviews that do not count for their product.
         undated: True for only the reviews without a readable date.
     """
 
@@ -68,7 +68,10 @@ class ReviewQuery(BaseModel):
     before: Annotated[int, Field(ge=0, le=MOST_ID)] = 0
 
     def find(self, page: PageRequest, period: PeriodChoice) -> ReviewFilter:
-        """Return the filter. A day leaves out reviews without a readable date. Raises InputError."""
+        """Return the search as a filter for the store. If it has a day, undated reviews are left out.
+
+        Raises InputError.
+        """
         number = find_product(page, self.product) if self.product else None
         with page.context.store.read() as tx:
             check_site(tx, page.context.catalog, self.site)
@@ -89,7 +92,7 @@ class ReviewQuery(BaseModel):
 
 @router.get("/reviews")
 def reviews(page: Here, sent: Annotated[ReviewQuery, Query()], period: RecentPeriod) -> Response:
-    """Show a page of search results; without a search, the newest reviews of the default period."""
+    """Show a part of the found reviews. Without a search, show the newest reviews of the default period."""
     context = page.context
     q, site, split = sent.q, sent.site, sent.split
     wanted = sent.find(page, period)
@@ -130,7 +133,7 @@ def reviews(page: Here, sent: Annotated[ReviewQuery, Query()], period: RecentPer
 
 
 def _draw(counted: ReviewCounts) -> list[tuple[str, Markup]]:
-    """Return the charts of reviews over time, by voice and by site, each with its title."""
+    """Return three charts, each with its title: reviews over time, reviews by voice, reviews by site."""
     names = {voice: translate(voice) for voice in Voice} | {NOT_JUDGED: translate("not judged")}
     by_voice = [(name, counted.by_voice[voice]) for voice, name in names.items() if counted.by_voice[voice]]
     over_time, by_time = _count_by_time(counted)
@@ -148,7 +151,10 @@ def _draw(counted: ReviewCounts) -> list[tuple[str, Markup]]:
 
 
 def _count_by_time(counted: ReviewCounts) -> tuple[str, dict[str, dict[date, int]]]:
-    """Return a title, and the number of reviews by voice and day; by week if there are many days."""
+    """Return the title of a chart, and the number of reviews by voice and day.
+
+    If there are many days, reviews are counted by week.
+    """
     days = [day for _, day in counted.by_day]
     if not days:
         return translate("Reviews by day"), {}
@@ -162,7 +168,7 @@ def _count_by_time(counted: ReviewCounts) -> tuple[str, dict[str, dict[date, int
 
 
 def words_of(text: str, *, split: bool) -> tuple[str, ...]:
-    """Return the words that a review must contain: as written, or as the splitter divides them if `split`."""
+    """Return the words that a review must contain: as the person separated them, or as the splitter does if `split`."""
     written = tuple(dict.fromkeys(text[:200].split()))[:_MOST_WORDS]
     if not split or not written:
         return written
@@ -184,7 +190,7 @@ def review(page: Here, number: ReviewNumber) -> Response:
 
 
 def read_correctable(page: PageRequest, number: int) -> CorrectableView:
-    """Return a review that a person may correct. Ends the request with 404 if there is no such review."""
+    """Return a review that a person may correct. Answers the request with 404 if it does not exist."""
     try:
         with page.context.store.read() as tx:
             return view_correctable(tx, number)
@@ -193,12 +199,12 @@ def read_correctable(page: PageRequest, number: int) -> CorrectableView:
 
 
 class CorrectionForm(BaseModel):
-    """A correction of a review.
+    """A form with a person's correction of a review.
 
     Attributes:
         voice: voice; empty to let the model decide.
-        theme: ids of all themes that it complains about; `theme_shown` has those that the page showed.
-        not_product: numbers of products that it is not about.
+        theme: ids of all themes that the review complains about; `theme_shown` has those that the page showed.
+        not_product: numbers of products that the review is not about.
         copies: number of linked copies that the person agreed to correct.
         action: "undo" removes the correction.
     """
@@ -213,7 +219,7 @@ class CorrectionForm(BaseModel):
     action: Literal["correct", "undo"] = "correct"
 
     def find_correction(self, present: Correction) -> Correction:
-        """Return the correction in the form. Themes that the person did not change stay as they were."""
+        """Return the correction that the form describes. Themes that the person did not change stay as in `present`."""
         if self.action == "undo":
             return Correction()
         are_shown = sorted(self.theme) == sorted(filter(None, self.theme_shown.split(",")))

@@ -21,7 +21,7 @@ router = APIRouter()
 
 
 def read_schedules(context: WebContext) -> tuple[list[Schedule], datetime]:
-    """Return all schedules, and the time of the database's clock."""
+    """Return all schedules, and the current time of the database's clock."""
 
     def read(tx: Transaction) -> tuple[list[Schedule], datetime]:
         return schedules.list_schedules(tx), tx.now

@@ -17,7 +17,7 @@ router = APIRouter()
 
 @router.get("/sign-in")
 def form(page: Here, next: str = "/") -> Response:
-    """Show the form to sign in; redirect to the first page if signing in is not needed."""
+    """Show the form to sign in. If no sign-in is needed, redirect to the first page."""
     if page.visitor is not None:
         return RedirectResponse(page.root + _inside(next), 303)
     return page.html("sign_in.html", next=_inside(next), why="")
@@ -52,6 +52,6 @@ def sign_out(page: Here) -> Response:
 
 
 def _inside(path: str) -> str:
-    """Return a path if it is on this server, else the path of the first page."""
+    """Return a path if it belongs to this server, else the path of the first page."""
     plain = path.isascii() and path.isprintable() and "\\" not in path
     return path if plain and path.startswith("/") and not path.startswith("//") else "/"

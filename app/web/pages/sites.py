@@ -1,4 +1,4 @@
-"""Pages of sites: limits, results of the newest attempts, robots.txt, and a form to try rules on a page."""
+"""Pages of sites: limits, results of the newest attempts, robots.txt, and a form that tests rules on a page."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _TRYING = Lock()
 
 
 def read_sites(context: WebContext) -> Sequence[SiteView]:
-    """Return all sites of the catalog, and removed sites with attempts, by name."""
+    """Return all sites of the catalog, and sites that are no longer in it but have attempts, ordered by name."""
     return context.read("sites", lambda tx: get_sites_view(tx, context.catalog)).sites
 
 
@@ -63,7 +63,7 @@ def show_list(page: Here, q: Text = "", after: Text = "") -> Response:
 
 @router.get("/sites/{name}")
 def site(page: Here, name: str, url: str = "") -> Response:
-    """Show one site, with an address filled into the form that tries rules, if given."""
+    """Show one site. If `url` is given, it is filled into the form that tests rules."""
     row = next((one for one in read_sites(page.context) if one.site == name), None)
     if row is None:
         raise HTTPException(404, translate("There is no site {name}.", name=name))
@@ -104,7 +104,7 @@ def try_rules(
     read_as: Annotated[Literal["", "page", "result"], Form()] = "",
     product: Annotated[str, Form(max_length=200)] = "",
 ) -> Response:
-    """Show the result of rules on a page that was pasted or is fetched once. Nothing is stored."""
+    """Show what rules read from a page that was pasted, or is fetched once. Nothing is stored."""
     # These load the page readers, which only this page needs.
     from app.sites.http_session import AskFailed
     from app.sites.rule_trial import fetch_trial, make_trial
@@ -130,7 +130,10 @@ def try_rules(
 
 
 def _replace_rules(catalog: Catalog, name: str, rules: str) -> Catalog:
-    """Return the catalog with other page rules for a site; empty `rules` keep its own. Raises InputError."""
+    """Return the catalog with the page rules named `rules` for a site. Empty `rules` change nothing.
+
+    Raises InputError.
+    """
     if not rules:
         return catalog
     if rules not in catalog.rules:
@@ -140,7 +143,12 @@ def _replace_rules(catalog: Catalog, name: str, rules: str) -> Catalog:
 
 
 def _check_address(context: WebContext, name: str, url: str) -> None:
-    """Raise an error if an address is not on the site's or its engine's host, or if a stored robots.txt refuses it."""
+    """Check the address of a page that will be fetched to test the rules of the site `name`.
+
+    Raises:
+        InputError: the address is missing or wrong, its host belongs neither to the site nor to its engine, or the
+            stored robots.txt of the host refuses it.
+    """
     if not url:
         raise InputError("Paste a page, or give an address.")
     read_address(AddressKind.PAGE, url)
