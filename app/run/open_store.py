@@ -57,6 +57,9 @@ _REDIS_PROBLEMS: Mapping[str, Message] = {
     "No master found": Message(
         "no sentinel of {place} knows a master of this name: start them, or correct REVIEWLOOP_REDIS_MASTER"
     ),
+    "'SENTINEL'": Message(
+        "what answers at {place} is no sentinel: write redis:// in {right} for a Redis itself", right=_RIGHT
+    ),
     "loading the dataset": Message("{place} is loading its data: try again in a moment"),
     "max number of clients": Message(
         "{place} has no free connection: end other programs, or raise its maxclients"
@@ -201,16 +204,17 @@ def check_cluster(settings: Settings) -> None:
         )
 
 
-def refuse_wrong_login(settings: Settings) -> None:
-    """Raise InputError if Redis refuses the login. An unreachable Redis is no error, because it may start later."""
+def try_redis(settings: Settings) -> Message | None:
+    """Return why Redis does not answer now; `None` if it does. Raises InputError if it refuses the login."""
     from redis.exceptions import AuthenticationError, RedisError, ResponseError
 
     try:
         asyncio.run(ping_redis(settings))
     except (AuthenticationError, ResponseError) as error:
         raise InputError("{problem}", problem=explain_redis(settings, error)) from None
-    except (RedisError, OSError):
-        pass
+    except (RedisError, OSError) as error:
+        return explain_redis(settings, error)
+    return None
 
 
 @contextmanager

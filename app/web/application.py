@@ -18,13 +18,13 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from app.run.version import VERSION
 from app.views.loop_state import Situation
-from app.views.words import describe, translate
+from app.views.words import describe, name_text, translate
 from app.web import metrics
 from app.web.address import split_public
 from app.web.api import acting, reading
 from app.web.api import insight as insight_api
 from app.web.base.context import PageRequest, WebContext
-from app.web.base.forms import describe_errors, find_page, keep_typed
+from app.web.base.forms import describe_errors, explain_error, find_page, keep_typed
 from app.web.base.guard import Guard
 from app.web.base.query import check_filters
 from app.web.base.under_path import UnderPath, inner_path
@@ -132,8 +132,9 @@ def _http_error(request: Request, error: Exception) -> Response:
 async def _wrong_request(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     if inner_path(request.scope).startswith("/api"):
-        said = "; ".join(f"{'.'.join(map(str, one['loc'][1:]))}: {one['msg']}" for one in error.errors())
-        return _failure(request, 422, said)
+        places = (".".join(map(str, one["loc"][1:])) for one in error.errors())
+        said = map(name_text, places, map(describe, map(explain_error, error.errors())))
+        return _failure(request, 422, "; ".join(said))
     return await _refuse_form(request, 422, describe_errors(error.errors()))
 
 

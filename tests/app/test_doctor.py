@@ -14,7 +14,7 @@ from app.cli.inspect.doctor import view_check
 from app.run import doctor
 from app.run import preflight as preflight_module
 from app.run.doctor import CheckState, examine
-from app.run.open_store import explain_redis
+from app.run.open_store import explain_redis, try_redis
 from app.run.preflight import Preflight, SearxngAnswer
 from app.run.setting_fields import Settings
 from app.run.version import MIGRATIONS
@@ -178,6 +178,18 @@ def test_a_redis_that_refuses_the_password_is_not_told_to_be_started(checks, mon
     assert "geheim" not in "".join(texts(told))
 
 
+def test_a_redis_that_does_not_answer_now_is_named():
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        for url in (
+            f"redis://127.0.0.1:{nobody.getsockname()[1]}/0",
+            f"redis://:geheim@127.0.0.1:{nobody.getsockname()[1]}",
+        ):
+            said = str(try_redis(Settings(redis_url=url)))
+            assert f"no Redis answers at redis://127.0.0.1:{nobody.getsockname()[1]}" in said
+            assert "geheim" not in said
+
+
 @pytest.mark.parametrize(
     ("error", "said"),
     [
@@ -187,6 +199,7 @@ def test_a_redis_that_refuses_the_password_is_not_told_to_be_started(checks, mon
         (ResponseError("DB index is out of range"), "no database of this number"),
         (ResponseError("NOPERM this user has no permissions to run the 'ping' command"), "grant it (ACL)"),
         (InvalidResponse("Protocol Error: b'HTTP/1.1 400 Bad Request'"), "is no Redis"),
+        (ResponseError("unknown command 'SENTINEL', with args beginning with: 'MASTERS'"), "is no sentinel"),
         (BusyLoadingError("Redis is loading the dataset in memory"), "is loading its data"),
     ],
 )  # fmt: skip

@@ -19,7 +19,7 @@ from app.run.cluster import processes
 from app.run.cluster.processes import Child, Program, last_lines
 from app.run.cluster.pulse import is_stopped, last_beat
 from app.run.cluster.servers import POSTGRES, PostgresServer, RedisServer
-from app.run.open_store import check_cluster, hold_folder, refuse_wrong_login, servers_answer
+from app.run.open_store import check_cluster, hold_folder, servers_answer, try_redis
 from app.run.process import Until
 from app.run.setting_fields import Settings
 from app.run.version import DEFAULT_DATABASE
@@ -235,7 +235,8 @@ class Cluster:
                 redis = RedisServer(self._folder / "redis", self.log("redis"))
                 self.settings = self.settings.replace(redis_url=self._serve(stack, redis))
             check_cluster(self.settings)
-            refuse_wrong_login(self.settings)
+            if (silent := try_redis(self.settings)) is not None:
+                self._say(translate("{problem}. New work waits until it answers.", problem=silent))
             self._stack = stack.pop_all()
         return self
 

@@ -11,7 +11,8 @@ from starlette.responses import Response
 
 from app.views.words import translate
 from app.web.base.context import PageRequest
-from splitter.catalog.wrong_values import explain_found_value
+from splitter.catalog.wrong_values import explain_found_value, explain_wrong_value
+from splitter.errors import Message
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -90,10 +91,16 @@ def describe_errors(errors: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _describe(field: str, error: Mapping[str, Any]) -> str:
-    label, given = translate(_FIELDS.get(field, field)), error.get("input")
+    label = translate(_FIELDS.get(field, field))
     if error["type"] == "missing":
         return translate("{field} is missing.", field=label)
+    return translate("{field}: {problem}.", field=label, problem=explain_error(error))
+
+
+def explain_error(error: Mapping[str, Any]) -> Message:
+    """Return what is wrong with a value of a request, and the beginning of the value."""
+    given = error.get("input")
     if isinstance(given, str):
         given = given[:_LONGEST]
-    problem = explain_found_value(cast("ErrorDetails", {**error, "input": given}))
-    return translate("{field}: {problem}.", field=label, problem=problem)
+    detail = cast("ErrorDetails", {**error, "input": given})
+    return explain_wrong_value(detail) if error["type"] == "missing" else explain_found_value(detail)
