@@ -176,7 +176,7 @@ class Multi:
                 transfer.moved, transfer.moved_at = moved, now
             elif now - transfer.moved_at >= self._idle_s:
                 self._take_back(transfer)
-                _settle(transfer, pycurl.E_OPERATION_TIMEDOUT, f"nothing came for {self._idle_s:g} s")
+                _settle(transfer, pycurl.E_OPERATION_TIMEDOUT, f"nothing came after {self._idle_s:g} s")
         self._look = self._loop.call_later(self._idle_s / _IDLE_LOOKS, self._look_for_idle)
 
     def _take_back(self, transfer: Transfer) -> None:

@@ -106,16 +106,16 @@ def transfer_error(code: int, message: str, host: str, timeout_s: float, *, begu
                 "no whole answer of {host} in time (at most {timeout_s:g} s): {said}",
                 host=host,
                 timeout_s=timeout_s,
-                said=said,
+                said=Message(said.partition(" after ")[0]),
             ),
         )
     if code == pycurl.E_COULDNT_RESOLVE_HOST:
-        return NameUnknown(
-            ErrorClass.CONNECT, Message("no connection to {host}: {said}", host=host, said=said)
-        )
+        return NameUnknown(ErrorClass.CONNECT, Message("{host} is no known name", host=host))
     if code in _NO_CONNECTION:
+        # The beginning repeats the host: "Failed to connect to x.cn port 443 after 2 ms: Couldn't connect to server".
+        cause = Message(said.rpartition(": ")[2])
         return FetchError(
-            ErrorClass.CONNECT, Message("no connection to {host}: {said}", host=host, said=said)
+            ErrorClass.CONNECT, Message("no connection to {host}: {said}", host=host, said=cause)
         )
     if code == pycurl.E_GOT_NOTHING and not begun:
         return FetchError(ErrorClass.CONNECT, Message("{host} hung up without a word", host=host))
@@ -134,7 +134,8 @@ def transfer_error(code: int, message: str, host: str, timeout_s: float, *, begu
             Message("libcurl reads no address for {host}: {said}", host=host, said=said),
         )
     return FetchError(
-        ErrorClass.CUT_OFF, Message("the answer of {host} broke off: {said}", host=host, said=said)
+        ErrorClass.CUT_OFF,
+        Message("the answer of {host} broke off: {said}", host=host, said=Message(said.rpartition(": ")[2])),
     )
 
 

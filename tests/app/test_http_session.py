@@ -13,8 +13,10 @@ import pytest
 from patience import PATIENCE_S
 
 from app.sites.http_session import AskFailed, ask
+from app.views.words import describe, switch_language
 from tasks.domain.failures import FetchError
 from tasks.fetching.downloader import Downloader
+from tasks.fetching.responses import transfer_error
 from tasks.worker.settings import CrawlSettings
 
 
@@ -128,3 +130,22 @@ def test_only_the_address_that_a_person_names_may_be_private(leads_to):
             ask(f"http://{host}:{port}/moved", settings, trusts=lambda _url: True)
         with pytest.raises(AskFailed, match="no public address"):
             ask(f"http://{host}:{port}/first", settings)
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "said"),
+    [
+        (6, "Could not resolve host: x.cn", "x.cn 不是已知的主机名"),
+        (7, "Failed to connect to x.cn port 443 after 2 ms: Couldn't connect to server", "连不上服务器"),
+        (7, "connect to 10.0.0.1 port 80 failed: Connection refused", "连接被拒绝"),
+        (28, "Connection timed out after 10001 milliseconds", "连接超时"),
+        (28, "Operation timed out after 30001 milliseconds with 0 bytes received", "操作超时"),
+        (28, "Resolving timed out after 4000 milliseconds", "查询域名超时"),
+        (60, "SSL certificate problem: self-signed certificate", "证书是自签名的"),
+        (56, "Recv failure: Connection reset by peer", "连接被对方重置"),
+    ],
+)
+def test_an_error_of_libcurl_is_explained_in_chinese(code, message, said):
+    error = transfer_error(code, message, "x.cn", 30.0, begun=True)
+    with switch_language("zh"):
+        assert said in describe(error)

@@ -145,10 +145,10 @@ def own_errors(url: URL | None = None) -> Iterator[None]:
         kind = _kind(cause, is_lost=isinstance(error, DBAPIError) and error.connection_invalidated)
         text = " ".join(str(cause).split()) or type(cause).__name__
         problem = _explain_file(url, text) or _explain(kind, text)
-        raise kind(problem.template, place=_show_place(url), text=text, **problem.parameters) from error
+        raise kind(problem.template, place=show_place(url), text=text, **problem.parameters) from error
 
 
-def _show_place(url: URL | None) -> Message | str:
+def show_place(url: URL | None) -> Message | str:
     """Return a database for people: its file, or the address of its server without the password."""
     if url is None:
         return Message("the database")

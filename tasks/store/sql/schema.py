@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from splitter.errors import Message
 from sqlalchemy import Column, MetaData, PrimaryKeyConstraint, String, Table, inspect
 
 from tasks.domain.errors import WrongRevision
 from tasks.store.sql.database import Store, lift_limits
+from tasks.store.sql.outages import show_place
 from tasks.store.sql.tables import metadata
 from tasks.store.sql.transaction import Transaction
 
@@ -42,6 +44,10 @@ def _list_revisions(scripts: Path) -> list[str]:
     return sorted(path.name[:4] for path in (scripts / "versions").glob("[0-9][0-9][0-9][0-9]_*.py"))
 
 
+def _show_place(tx: Transaction) -> Message | str:
+    return show_place(tx.engine_connection.engine.url)
+
+
 def check_revision(tx: Transaction, scripts: Path) -> None:
     """Refuse a database that has another revision than this version's; change nothing.
 
@@ -53,12 +59,15 @@ def check_revision(tx: Transaction, scripts: Path) -> None:
     """
     found = upgradable_revision(tx, scripts)
     if found is None:
-        raise WrongRevision("the database has no tables yet: make them with `reviewloop migrate`")
+        raise WrongRevision(
+            "{place} has no tables yet: make them with `reviewloop migrate`", place=_show_place(tx)
+        )
     if found != newest(scripts):
         raise WrongRevision(
-            "the database has revision {found}, and this version works with {newest}: back it up, end what "
+            "{place} has revision {found}, and this version works with {newest}: back it up, end what "
             "runs on it, then bring it up with `reviewloop migrate` (`run`, `up` and the control worker do "
             "so, too)",
+            place=_show_place(tx),
             found=found,
             newest=newest(scripts),
         )
@@ -71,14 +80,16 @@ def upgradable_revision(tx: Transaction, scripts: Path) -> str | None:
         return found
     if found > known[-1]:
         raise WrongRevision(
-            "the database has revision {found}, which a newer version of reviewloop made; this one knows up "
+            "{place} has revision {found}, which a newer version of reviewloop made; this one knows up "
             "to {newest}: update reviewloop",
+            place=_show_place(tx),
             found=found,
             newest=known[-1],
         )
     raise WrongRevision(
-        "the database has revision {found}, which a version of reviewloop before 0.9.0 made; this one "
+        "{place} has revision {found}, which a version of reviewloop before 0.9.0 made; this one "
         "upgrades from {oldest} on: upgrade it with version 0.9.0 first (its command `migrate` does)",
+        place=_show_place(tx),
         found=found,
         oldest=known[0],
     )
