@@ -286,7 +286,7 @@ class _Cells:
             return empty
 
     def when(self, date: datetime | None) -> str:
-        """Return a text that distinguishes reviews with equal texts: the date and the cells that were not understood."""
+        """Return the date and the cells that were not understood, which tell reviews with equal texts apart."""
         return "\n".join([date.isoformat() if date is not None else "", *self._left_out]).rstrip("\n")
 
     def _text(self, name: str) -> str:

@@ -129,7 +129,8 @@ def add_tokens(settings: Settings, host: str) -> tuple[Settings, str]:
     and stored in a file in the keys folder.
 
     Returns:
-        The settings with the hashes of the tokens, and the operator's token; "" if none is needed or only its hash is set.
+        The settings with the hashes of the tokens, and the operator's token; "" if none is needed or only its hash is
+        set.
 
     Raises:
         InputError: a token can't be read or stored.
