@@ -137,6 +137,24 @@ def test_the_earlier_of_two_texts_gets_the_correction_of_the_later_one(world):
     check(world)
 
 
+@pytest.mark.parametrize(
+    ("now", "voices"), [(Correction(), ["complaint"] * 2), (Correction(voice=Voice.NEWS), ["news"] * 2)]
+)
+def test_a_text_that_was_stored_while_its_correction_changed_gets_the_present_one(world, now, voices):
+    lease, hits = world.found("甲", [hit("1"), hit("2")])
+    world.save(lease, hits.todo[0], [judged("1", LONG)])
+    correct(world, 1, PRAISE)
+    world.save(lease, hits.todo[1], [judged("2", LONG)])
+    old = world.rows(corrections)[0].id
+    correct(world, 1, now)
+    world.change(
+        f"UPDATE reviews SET correction_id = {old} WHERE id = 2"
+    )  # as on PostgreSQL, if both are open
+    assert world.do(reposts.save, reposts.Step(0, {1: None, 2: 1}, [], [], []))
+    assert [row.voice for row in rows_of(world)] == voices
+    check(world)
+
+
 def test_linked_texts_with_a_correction_each_keep_it_and_get_the_next_one_together(world):
     lease, hits = world.found("甲", [hit("1"), hit("2")])
     world.save(lease, hits.todo[0], [judged("1", LONG)])

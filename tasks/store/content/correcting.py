@@ -85,10 +85,17 @@ class _Heir(NamedTuple):
 
 
 def inherit(tx: Transaction, review_ids: Collection[int]) -> None:
-    """Give linked reviews one correction, if one of two has one and the other has none."""
-    if not review_ids or tx.value("SELECT 1 FROM corrections LIMIT 1") is None:
+    """Give linked reviews one correction, if one of two has one and the other has none.
+
+    A review that was stored while its correction was replaced or taken back gets the one that its text has now.
+    """
+    if not review_ids or tx.value("SELECT 1 FROM reviews WHERE correction_id IS NOT NULL LIMIT 1") is None:
         return
     wait_turn(tx)
+    stale = [number for (number,) in tx.rows(_STALE, ids=review_ids)]
+    if stale:
+        with counted_reviews.recount(tx, reviews=stale):
+            tx.run(_REFRESH, ids=stale)
     heirs = {one.id: one.correction_id for one in tx.records(_Heir, _HEIRS, ids=review_ids)}
     if heirs:
         with counted_reviews.recount(tx, reviews=heirs):
@@ -96,6 +103,15 @@ def inherit(tx: Transaction, review_ids: Collection[int]) -> None:
             tx.update("reviews", ("id",), rows)
 
 
+_STALE = """
+    SELECT r.id FROM reviews r LEFT JOIN corrections c ON c.id = r.correction_id
+    WHERE r.id IN :ids AND r.correction_id IS NOT NULL AND c.id IS NULL
+"""
+_REFRESH = """
+    UPDATE reviews
+    SET correction_id = (SELECT max(t.correction_id) FROM correction_texts t WHERE t.copy_key = reviews.copy_key)
+    WHERE id IN :ids
+"""
 _PAIRS = """
     SELECT id AS a, same_as AS b FROM reviews WHERE same_as IS NOT NULL AND id IN :ids
     UNION ALL SELECT review_id, original_id FROM review_links WHERE review_id IN :ids

@@ -163,7 +163,7 @@ WHEN c.id IS NULL THEN 'lost: text {id} is of correction {correction_id}, which 
 
 SELECT r.id, r.correction_id
 FROM reviews r LEFT JOIN corrections c ON c.id = r.correction_id
-WHEN r.correction_id IS NOT NULL AND c.id IS NULL
+WHEN r.id <= :compared AND r.correction_id IS NOT NULL AND c.id IS NULL
 THEN 'lost: review {id} is corrected by correction {correction_id}, which is gone'
 
 SELECT n.correction_id, n.product_id
