@@ -32,6 +32,8 @@ _KINDS = {
     b"\xff\xd8\xff": _PICTURE,
     b"GIF8": _PICTURE,
     b"\x1f\x8b": _ARCHIVE,
+    b"PK\x03\x04": Message("an .xlsx or another packed file"),
+    b"\xd0\xcf\x11\xe0": Message("a file of an old Office (xls, doc), or one with a password"),
     b"Rar!": _ARCHIVE,
     b"7z\xbc\xaf": _ARCHIVE,
     b"SQLite format 3": Message("a SQLite database"),
@@ -91,7 +93,7 @@ def encoding_of(file: BinaryIO, origin: str) -> Encoding:
         name = find_utf16(head)
     if not name and (b"\0" in head or _find_kind(head) != _NO_TEXT):
         raise InputError(
-            "{origin}: is {what}, and no text or table; give an .xlsx, a CSV file (UTF-8), or a text",
+            "{origin}: is {what}, and no text; save it as CSV or text in UTF-8",
             origin=origin,
             what=_find_kind(head),
         )

@@ -72,6 +72,98 @@ def test_a_file_that_is_not_there_is_named_in_the_language(command, reviewloop, 
         assert said in result.stderr
 
 
+_FILES = {
+    "text.db": b"some text, long enough to be looked at\n" * 100,
+    "tab.yaml": b"version: 1\n\tname: a\n",
+    "colon.yaml": "version：1\nname: a\n".encode(),
+    "bracket.yaml": b"version: [1\nname: a\n",
+    "indent.yaml": b"a:\n    b: 1\n  c: 2\n",
+    "quote.yaml": b"name: 'open\nb: 1\n",
+    "types.yaml": b"version: one\nname: [a]\nengines: 5\nrules: {}\nsites: []\nsyte: 1\n",
+    "themes.yaml": "goods: {leak: {zh: 1, en: [a], terms: 漏, word: 1}}\ngods: {}\n".encode(),
+    "old.xls": b"\xd0\xcf\x11\xe0 old",
+    "cut.xlsx": b"PK\x03\x04 cut",
+    "a.pdf": b"%PDF-1.7\n1 0 obj\n",
+    "picture.csv": b"\x89PNG\r\n\x1a\n\0",
+    "broken.jsonl": b'{"text": "a"\n',
+    "list.json": b'[{"name": "a",}]',
+    "types.jsonl": b'{"text": 5}\n',
+}
+_WRONG = (
+    *(("status", "--db", file) for file in ("text.db", ".", "sqlite:///.", "none/r.db", "mysql://x/y")),
+    *(
+        ("product", "list", "--db", f"postgresql://u:geheim@{place}/x")
+        for place in ("127.0.0.1:1", "x.invalid")
+    ),
+    *(
+        ("sites", "list", "--sites", file)
+        for file in _FILES
+        if file.endswith("yaml") and file != "themes.yaml"
+    ),
+    ("sites", "list", "--sites", "none.yaml"),
+    *(
+        (*command, file)
+        for command in (
+            ("review", "import"),
+            ("product", "import"),
+            ("split", "--file"),
+            ("review", "classify"),
+        )
+        for file in ("old.xls", "cut.xlsx", "a.pdf", "picture.csv", "none.csv", ".")
+    ),
+    ("review", "classify", "broken.jsonl"),
+    ("review", "classify", "types.jsonl"),
+    *(("balance", "--total", "5", file) for file in ("list.json", "types.jsonl", "none.json")),
+    *(
+        ("schedule", "add", "report", "--to", "file:x", "--cron", cron)
+        for cron in ("x", "99 * * * *", "* * * * 9")
+    ),
+    ("schedule", "add", "report", "--every", "1d", "--to", "nowhere"),
+    ("lab", "--profile", "tab.yaml"),
+    ("lab", "--profile", "none.yaml"),
+    ("product", "import", "--undo", "99"),
+)
+_CODE_OR_NAME = re.compile(r"`[^`]*`|--[\w-]+|https?://\S+|[a-z]+://\S+")
+_SETTINGS = {
+    "REDIS_URL": "http://x", "SLOTS": "x", "TIMEZONE": "Mars", "PROXY": "abc", "SMTP_URL": "x", "ALERTS": "foo",
+    "ALERT_TO": "foo", "LOG_LEVEL": "loud", "KINDS": "x", "LAB": "1.2.3.4:5", "KEEP_LOG_DAYS": "x", "BATCH": "0",
+    "TRUSTED_PROXIES": "zz", "WEB_ROOT_PATH": "x", "THEMES": "themes.yaml",
+}  # fmt: skip
+
+
+def _find_english(text: str) -> list[str]:
+    """Return the places with three English words in a row, without code and addresses."""
+    return re.findall(r"\b[a-z']{2,} [a-z']{2,} [a-z']{2,}\b", _CODE_OR_NAME.sub("", text))
+
+
+@pytest.fixture
+def wrong_files(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, content in _FILES.items():
+        (tmp_path / name).write_bytes(content)
+
+
+@pytest.mark.parametrize("arguments", _WRONG, ids=" ".join)
+@pytest.mark.usefixtures("wrong_files")
+def test_what_a_library_finds_wrong_is_said_in_chinese(arguments, reviewloop) -> None:
+    result = reviewloop("--lang", "zh", *arguments)
+    assert result.exit_code in (1, 2)
+    assert re.search(r"[\u4e00-\u9fff]{3}", result.stderr)
+    assert _find_english(result.output) == []
+    assert "geheim" not in result.output
+
+
+@pytest.mark.parametrize("name", _SETTINGS)
+@pytest.mark.usefixtures("wrong_files")
+def test_a_wrong_setting_is_said_in_chinese(name, reviewloop) -> None:
+    result = reviewloop(
+        "review", "classify", "-", REVIEWLOOP_LANG="zh", **{f"REVIEWLOOP_{name}": _SETTINGS[name]}
+    )
+    assert result.exit_code == 2
+    assert re.search(r"[\u4e00-\u9fff]{2}", result.stderr)
+    assert _find_english(result.output) == []
+
+
 @pytest.mark.parametrize("command", [("report",), ("failed", "report")])
 def test_every_word_of_a_report_is_from_a_catalog(command, crawled, reviewloop, tmp_path) -> None:
     file = tmp_path / "report.html"

@@ -161,7 +161,7 @@ def test_a_mapping_is_given_each_time(imported):
         (b"\xd0\xcf\x11\xe0 old", "save it without a password as .xlsx or as CSV (UTF-8)"),
         (b"PK\x03\x04 cut", "damaged or cut off"),
         (b"\x00\x01\x02", "is a file of bytes, and no text"),
-        (b"%PDF-1.7\n1 0 obj\n", "is a PDF, and no text"),
+        (b"%PDF-1.7\n1 0 obj\n", "is a PDF, and no text; save it as CSV"),
         (b"\x89PNG\r\n\x1a\n", "is a picture, and no text"),
         (b"SQLite format 3\x00", "is a SQLite database, and no text"),
         (b"a,b\n1,2\n", "--map body=COLUMN"),

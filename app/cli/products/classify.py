@@ -87,7 +87,7 @@ def classify(app: App, file: BinaryIO, category: str | None) -> Iterator[Classif
       reviewloop review classify reviews.jsonl --json
       echo '{"text": "喝到一半发现有黑色颗粒"}' | reviewloop review classify -
     """
-    origin = getattr(file, "name", "<stdin>").replace("<stdin>", "standard input")
+    origin = getattr(file, "name", "<stdin>").replace("<stdin>", translate("standard input"))
     app.settings.use_themes()
     not_read = 0
     rows = _read_lines(file, origin)

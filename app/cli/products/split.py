@@ -143,7 +143,7 @@ def _choose_sites(
 
 def _names(names: Sequence[str], source: BinaryIO | None) -> Iterator[str]:
     for name in names:
-        yield from _lines(sys.stdin.buffer, "standard input") if name == "-" else [name]
+        yield from _lines(sys.stdin.buffer, translate("standard input")) if name == "-" else [name]
     if source is not None:
         yield from _lines(source, source.name)
     if not names and source is None:
