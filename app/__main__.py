@@ -1,4 +1,4 @@
-"""``python -m app``: the command line without its script."""
+"""Run the command line as ``python -m app``, without the script `reviewloop`."""
 
 from app.cli.main import main
 

@@ -28,22 +28,24 @@ def reviews(
     day_to: date | None = None,
     voices: Sequence[str] = (),
 ) -> Iterator[dict[str, Any]]:
-    """The collected reviews in the order they were stored, a row for each (review, product), streamed.
+    """Yield the collected reviews in the order in which they were stored, a row for each (review, product).
+
+    Rows are read while they are used, so memory does not grow with their number.
 
     Args:
-        db: as `--db` of the commands; None: as they find it in this folder.
-        products: only of these, by exact name; empty: all.
-        sites: only of these; empty: all.
-        since: only those collected at this time (aware) or later.
-        day_from, day_to: only those that were written on one of these days; undated reviews are outside.
-        voices: only these: complaint, praise, question, news, company, other; empty: all, and those not judged.
+        db: database, as in the option `--db` of commands; `None` for the one that commands use in this folder.
+        products: exact names of products; empty for all.
+        sites: names of sites; empty for all.
+        since: aware time. Only reviews collected at this time or later are returned; `None` for all.
+        day_from, day_to: first and last day of writing. If one is given, undated reviews are left out.
+        voices: any of complaint, praise, question, news, company, other. Empty for all, including reviews not judged.
 
     Yields:
         A dict with the columns of `reviewloop export reviews`: texts, numbers, days and aware times, `None` if
-        it is not known.
+        a value is unknown.
 
     Raises:
-        InputError: there is no such store, or no product or voice of a name, or the days are in the wrong order.
+        InputError: the store does not exist, a product or voice is unknown, or the days are in the wrong order.
         DatabaseUnusable, WrongRevision: the store can't be read.
     """
     days = read_period(None, day_from, day_to, ALL)

@@ -27,7 +27,7 @@ app = make_app(load_settings())
 
 
 def main(program: str, *given: str) -> int:
-    """Run beat, or a worker with the name, queue and slots that are given. Return the exit status."""
+    """Run beat, or a worker with the given name, queue and slots. Return the exit status."""
     options = {"loglevel": "WARNING", "quiet": True}
     if program == "beat":
         app.Beat(**options).run()

@@ -1,1 +1,1 @@
-"""Actions on products, failed tasks and schedules, shared by commands, dashboard and API."""
+"""Actions on products, failed tasks and schedules. Commands, the dashboard and the API share them."""

@@ -1,4 +1,4 @@
-"""Undo an import by its number. The audit log records it. Used by the command, the dashboard and the API."""
+"""Undo an import, given by number, and record it in the audit log. For the command, the dashboard and the API."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ T = TypeVar("T")
 
 @dataclass(slots=True, kw_only=True)
 class ImportUndo:
-    """The outcome of undoing an import; in a dry run, the outcome that undoing it would have.
+    """What undoing an import changed; in a dry run, what it would change.
 
     Attributes:
         number, kind, file: number, kind and file name of the import.
-        reviews_stay: number of its reviews that stay because another import contains them as well.
-        products_restored: number of products that get back the settings they had before the import.
-        stays: examples of products that stay.
+        reviews_stay: number of the import's reviews that stay, because another import also contains them.
+        products_restored: number of products whose settings are again those from before the import.
+        stays: names of some of the products that stay.
         dry_run: True if nothing was changed.
     """
 
@@ -46,7 +46,7 @@ class ImportUndo:
     dry_run: bool = False
 
     def count(self, products: Iterable[Undone]) -> None:
-        """Add products to the counts."""
+        """Add these products to the counts."""
         for one in products:
             self.products_removed += one.fate is Fate.DELETED
             self.products_restored += one.fate is Fate.RESTORED
@@ -55,7 +55,7 @@ class ImportUndo:
 
 
 def preview(store: Store, number: int, kind: ImportKind | None = None) -> ImportUndo:
-    """Return the outcome that `undo` would have, and change nothing. Raises the same errors as `undo`."""
+    """Return what `undo` would change, and change nothing. Raises the same errors as `undo`."""
     with store.read() as tx:
         found = _make_undo(_find(tx, number, kind))
         found.dry_run = True
@@ -65,7 +65,7 @@ def preview(store: Store, number: int, kind: ImportKind | None = None) -> Import
 
 
 def undo(store: Store, number: int, who: str, kind: ImportKind | None = None) -> ImportUndo:
-    """Remove the rows that an import added, in many transactions.
+    """Remove the rows that an import added. It takes many transactions.
 
     If it is interrupted, call it again to continue. An import that is still running stops at its next batch.
 
@@ -86,7 +86,7 @@ def undo(store: Store, number: int, who: str, kind: ImportKind | None = None) ->
 
 
 def _write(store: Store, operation: Callable[[Transaction], T]) -> T:
-    """Run an operation in a transaction in which nothing else is imported or undone."""
+    """Run an operation in a transaction. No other import or undo can run at the same time."""
 
     def write(tx: Transaction) -> T:
         numbered_imports.wait_turn(tx)

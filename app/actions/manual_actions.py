@@ -1,4 +1,4 @@
-"""Actions of people on subtasks and nodes. The audit log records each. Used by commands, dashboard and API."""
+"""Actions of people on subtasks and nodes. All are recorded in the audit log. For commands, dashboard and API."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Action:
     """An action on a subtask.
 
     Attributes:
-        name: its name in the audit log.
-        act: called with connection, time and the subtask's number.
-        detail: further facts for the audit log.
+        name: name of the action in the audit log.
+        act: called with transaction, time and number of the subtask.
+        detail: further data for the audit log.
     """
 
     name: str
@@ -43,7 +43,7 @@ def assign(node: str) -> Action:
 
 
 def edit(pages: int | None, quota: int | None) -> Action:
-    """Return the action that tries a subtask again with fewer result pages or another quota. `None` keeps the value."""
+    """Return the action that tries a subtask again with fewer result pages or another quota. `None` changes nothing."""
     wanted = {name: n for name, n in (("pages", pages), ("quota", quota)) if n is not None}
     return Action("edit" if wanted else "retry", partial(manual.retry, pages=pages, quota=quota), wanted)
 
@@ -57,7 +57,7 @@ def abandon(why: str) -> Action:
 
 @dataclass(frozen=True, slots=True)
 class RefusedSubtask:
-    """A subtask that refuses an action, with the reason."""
+    """A subtask on which an action is not possible, with the reason."""
 
     subtask: int
     why: Message
@@ -65,7 +65,7 @@ class RefusedSubtask:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of an action: the numbers of the subtasks that were changed, and those that refused it."""
+    """What an action did: the numbers of the changed subtasks, and the subtasks on which it is not possible."""
 
     done: list[int]
     refused: list[RefusedSubtask]
@@ -74,10 +74,10 @@ class Outcome:
 def act_on_each(
     store: Store, ids: Sequence[int], action: Action, who: str, *, dry_run: bool = False
 ) -> Outcome:
-    """Apply an action to each subtask, in one transaction. A subtask that refuses it does not stop the others.
+    """Apply an action to each subtask, in one transaction. If it is not possible on one, the others are still changed.
 
     Args:
-        dry_run: roll everything back at the end.
+        dry_run: True to change nothing and only return the result.
     """
     return store.write(lambda tx: _act_on_each(tx, ids, action, who), dry_run=dry_run)
 
@@ -98,10 +98,10 @@ def _act_on_each(tx: Transaction, ids: Sequence[int], action: Action, who: str) 
 
 
 def add_node(store: Store, node: Node, number: int | None, who: str) -> None:
-    """Add a node that later runs also start. Raises InputError.
+    """Add a node that later runs start in addition to their own. Raises InputError.
 
     Args:
-        number: its number of slots; `None` leaves that to the run.
+        number: number of slots; `None` leaves the choice to the run.
     """
     with store.begin() as tx:
         nodes.add(tx, node, number)
@@ -110,7 +110,11 @@ def add_node(store: Store, node: Node, number: int | None, who: str) -> None:
 
 
 def remove_node(store: Store, name: str, silent_after: timedelta, who: str) -> None:
-    """Remove a node that was added. Raises UnknownNode, InputError."""
+    """Remove a node that a person added. Raises UnknownNode or InputError.
+
+    Args:
+        silent_after: age of the last heartbeat after which a node counts as not running.
+    """
     with store.begin() as tx:
         nodes.remove(tx, name, silent_after)
         attempts.release_leases(tx, name, because(Reason.NODE_REMOVED))
@@ -118,7 +122,7 @@ def remove_node(store: Store, name: str, silent_after: timedelta, who: str) -> N
 
 
 def set_drained(store: Store, name: str, drained: bool, who: str) -> None:
-    """Drain a node, or end its draining. Raises UnknownNode."""
+    """Stop giving work to a node, or give it work again if `drained` is False. Raises UnknownNode."""
     with store.begin() as tx:
         nodes.set_drained(tx, name, drained)
         notices.record_action(tx, who, "drain" if drained else "resume", name)

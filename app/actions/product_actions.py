@@ -1,4 +1,4 @@
-"""Actions of people on products. The audit log records each. Used by commands, dashboard and API."""
+"""Actions of people on products. All are recorded in the audit log. For commands, dashboard and API."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _EDITED = 20
 
 
 def period_or_never(text: str) -> timedelta:
-    """Parse a period such as 7d or 12h; `never` is zero. Raises InputError."""
+    """Parse a period such as 7d or 12h. "never" gives a period of zero. Raises InputError."""
     return timedelta() if text.strip().lower() == _NEVER else period(text)
 
 
 def period_text(seconds: float | None) -> str:
-    """Return a period as text that `period_or_never` parses, in the largest unit that divides it."""
+    """Return a period in the form that `period_or_never` parses, in the largest unit that gives a whole number."""
     if not seconds:
         return _NEVER
     unit = next((unit for unit, length in UNITS.items() if seconds % length == 0), "m")
@@ -44,7 +44,7 @@ def period_text(seconds: float | None) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenProduct:
-    """A product to add, with its line in the file if it comes from one."""
+    """A product that a person wants to add, with its line if it is from a file."""
 
     line: int | None
     name: str
@@ -53,7 +53,7 @@ class GivenProduct:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddedProduct(GivenProduct):
-    """An added product, with the doubts that a person should look at."""
+    """An added product, with the doubts about it that a person should check."""
 
     aliases: tuple[str, ...]
     priority: int
@@ -63,13 +63,13 @@ class AddedProduct(GivenProduct):
 
 @dataclass(slots=True, kw_only=True)
 class Added:
-    """The outcome of adding products.
+    """What adding products changed.
 
     Attributes:
         number: number of the import; `None` if nothing was stored.
-        known: given products whose names are already stored; `already` has the stored names.
-        doubtful: products added as paused, because their line leaves no site or page to crawl.
-        kept_out: names of known products whose limit to certain sites stays, although more sites were requested.
+        known: given products that were stored before; `already` has their stored names.
+        doubtful: products added as paused, because their line allows no site or no page to be crawled.
+        kept_out: names of known products that stay limited to certain sites, although more sites were requested.
         dry_run: True if nothing was stored.
     """
 
@@ -83,7 +83,7 @@ class Added:
     dry_run: bool = False
 
     def note_added(self, one: NewProduct) -> None:
-        """Add a product to those that are added."""
+        """Note that a product was added."""
         given = GivenProduct(line=one.line, name=one.name, keywords=one.keywords)
         doubts = list_doubts(one)
         self.added.append(
@@ -100,7 +100,7 @@ class Added:
             self.doubtful.append(given)
 
     def note_known(self, one: NewProduct) -> None:
-        """Add a product to those that are already stored."""
+        """Note that a given product was not added, because it is stored already."""
         self.known.append(GivenProduct(line=one.line, name=one.name, keywords=one.keywords))
         self.already.append(one.name)
 
@@ -109,7 +109,7 @@ def add(store: Store, given: Iterable[NewProduct | RefusedProduct], who: str, fi
     """Add products as a numbered import, at most `_BATCH` in one transaction.
 
     Args:
-        file: name of the file that they come from; empty if a person typed them.
+        file: name of the file that the products are from; empty if a person typed them.
 
     Raises:
         InputError: the import was undone while it ran.
@@ -141,7 +141,7 @@ def add(store: Store, given: Iterable[NewProduct | RefusedProduct], who: str, fi
 
 
 def _name_as_stored(one: NewProduct, there: dict[str, NewProduct | KnownName]) -> NewProduct:
-    """Return a product under the name of the stored product that has the same key."""
+    """Return a product, renamed if a stored product has the same key: it gets the name of the stored one."""
     return replace(one, name=there.setdefault(name_key(one.name), one).name)
 
 
@@ -163,7 +163,11 @@ def _sort_outcome(
 
 
 def preview(store: Store | None, given: Iterable[NewProduct | RefusedProduct]) -> Added:
-    """Return the outcome that `add` would have, and store nothing; `None` stands for a store without products."""
+    """Return what `add` would change, and store nothing.
+
+    Args:
+        store: the store; `None` if there is none yet.
+    """
     result = Added(dry_run=True)
     is_crawled: dict[str, bool] = {}
     if store is not None:
@@ -183,7 +187,7 @@ def preview(store: Store | None, given: Iterable[NewProduct | RefusedProduct]) -
 
 
 def record_added(tx: Transaction, names: Sequence[str], who: str, number: int) -> None:
-    """Record added products in the audit log; without names, do nothing."""
+    """Record added products in the audit log. Do nothing if there are none."""
     if names:
         few = ", ".join(names[:_NAMED]) + (" ..." if len(names) > _NAMED else "")
         notices.record_action(tx, who, "add products", few, count=len(names), number=number)
@@ -194,11 +198,11 @@ class RemovedProduct:
     """A product that is no longer collected.
 
     Attributes:
-        cancelled: number of its unsettled subtasks, which are cancelled.
-        reviews: number of its reviews before the removal.
+        cancelled: number of unsettled subtasks that are cancelled.
+        reviews: number of the product's reviews before the removal.
         deleted: number of reviews that were deleted; `None` if deleting was not requested.
-        was_looked_for: False if it was removed before or is only known from an import of reviews.
-        counted_with: names of the products that were counted as it. They are counted on their own afterwards.
+        was_looked_for: False if the product was removed before, or is only known from an import of reviews.
+        counted_with: names of the products that were counted under this one. They are counted on their own afterwards.
     """
 
     id: int
@@ -213,13 +217,13 @@ class RemovedProduct:
 def remove(
     store: Store, names: Sequence[str], who: str, *, delete_reviews: bool = False, dry_run: bool = False
 ) -> list[RemovedProduct]:
-    """Stop crawling products, and delete their pages and reviews if `delete_reviews`. Change nothing if one is unknown.
+    """Stop crawling products. If `delete_reviews`, also delete their pages and reviews.
 
     Args:
-        dry_run: return the outcome, and change nothing.
+        dry_run: True to change nothing and only return the result.
 
     Raises:
-        InputError: a name is unknown.
+        InputError: a name is unknown. Nothing is changed.
     """
     if dry_run:
         with store.read() as tx:
@@ -263,8 +267,8 @@ class ChangedProduct(Product):
 
     Attributes:
         cancelled: number of subtasks that the change cancelled.
-        begins_again: True if its crawl begins again because of the change.
-        looked_for: False if it is crawled at no site.
+        begins_again: True if the product is crawled again because of the change.
+        looked_for: False if no site is crawled for the product.
     """
 
     cancelled: int
@@ -276,8 +280,8 @@ def edit(store: Store, name: str, wanted: ProductEdit, who: str) -> ChangedProdu
     """Change a product. If its words, sites or pages change, cancel its subtasks and crawl it again.
 
     Raises:
-        InputError: the name is unknown, the words give no query, or the product is crawled at no site and the change
-            asks for regular crawls.
+        InputError: the name is unknown, the words can't be searched for, or the change asks for regular crawls of a
+            product for which no site is crawled.
     """
     return store.write(lambda tx: _edit(tx, products.find(tx, name), wanted, who))
 
@@ -312,11 +316,11 @@ def _edit(tx: Transaction, row: Product, wanted: ProductEdit, who: str) -> Chang
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BulkEdit:
-    """A change of many products.
+    """A change to make to many products.
 
     Attributes:
-        change: values that all of them get.
-        add_keywords, drop_keywords: words that each of them gets, and words that each loses.
+        change: values that all products get.
+        add_keywords, drop_keywords: keywords to add to each product, and to remove from it.
     """
 
     change: ProductEdit = field(default_factory=ProductEdit)
@@ -324,7 +328,10 @@ class BulkEdit:
     drop_keywords: tuple[str, ...] = ()
 
     def find_change(self, row: Product) -> ProductEdit:
-        """Return the part of the change that a product lacks. Raises InputError if it would lose all keywords."""
+        """Return those values of the change that differ from the product's.
+
+        Raises InputError if no keyword would be left.
+        """
         wanted = self.change
         if self.add_keywords or self.drop_keywords:
             wanted = replace(wanted, keywords=self._change_keywords(row))
@@ -352,11 +359,11 @@ class BulkEdit:
 
 @dataclass(slots=True)
 class BulkEdited:
-    """The outcome of a change of many products.
+    """What a change of many products changed.
 
     Attributes:
-        unchanged: names of products that had these values already.
-        refused: products that can't take the change, each with the reason.
+        unchanged: names of products that had these values before.
+        refused: products for which the change is not possible, each with the reason.
         dry_run: True if nothing was changed.
     """
 
@@ -367,11 +374,11 @@ class BulkEdited:
 
     @property
     def cancelled(self) -> int:
-        """Number of cancelled subtasks."""
+        """Number of subtasks that were cancelled."""
         return sum(one.cancelled for one in self.changed)
 
     def add(self, other: BulkEdited) -> None:
-        """Add the outcome for other products."""
+        """Add the results for other products."""
         self.changed += other.changed
         self.unchanged += other.unchanged
         self.refused += other.refused
@@ -380,15 +387,15 @@ class BulkEdited:
 def edit_each(
     store: Store, names: Iterable[str], wanted: BulkEdit, who: str, *, dry_run: bool = False
 ) -> BulkEdited:
-    """Change each product, with a row in the audit log. A product that can't be changed does not stop the others.
+    """Change each product, and record it in the audit log. If one can't be changed, the others still are.
 
     If it is interrupted, call it again to continue.
 
     Args:
-        dry_run: return the outcome, and change nothing.
+        dry_run: True to change nothing and only return the result.
 
     Raises:
-        InputError: `wanted` counts them as a product that does not exist.
+        InputError: the product under which `wanted` counts them does not exist.
     """
     result = BulkEdited(dry_run=dry_run)
     if wanted.change.counted_as:
@@ -420,7 +427,7 @@ def _edit_one(tx: Transaction, name: str, wanted: BulkEdit, who: str, result: Bu
 
 
 def _audit_detail(wanted: ProductEdit, cancelled: int) -> dict[str, object]:
-    """Return a change as a row of the audit log shows it."""
+    """Return a change in the form in which the audit log stores it."""
     every = wanted.recrawl_every
     told = {
         "name": wanted.name,

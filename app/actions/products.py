@@ -1,4 +1,4 @@
-"""Check products that people enter. Nothing here writes to the store."""
+"""Check products that people enter. This module does not write to the store."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ UNITS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60}
 
 @dataclass(frozen=True, slots=True)
 class RefusedProduct:
-    """A product that was refused.
+    """A product that a person entered and that can't be added, with the reason.
 
     Attributes:
         name: the name as it was written.
-        line: its line in the file, from 1; `None` if it does not come from a file.
+        line: line of the file, from 1; `None` if the name is not from a file.
         keywords: always empty.
     """
 
@@ -54,7 +54,11 @@ def new_product(
     recrawl: timedelta | None = None,
     sites: tuple[str, ...] | None = None,
 ) -> NewProduct:
-    """Return a product with the keywords of its name. Raises InputError for a name or alias that gives no query."""
+    """Return a product. Without `keywords`, they are derived from the name.
+
+    Raises:
+        InputError: the name or an alias has no words to search for.
+    """
     for text in (name, *aliases, *keywords):
         if any(unicodedata.category(char) in ("Cc", "Cs") for char in text.strip()):
             raise InputError(
@@ -76,7 +80,7 @@ def new_product(
 
 
 def new_products(names: Iterable[str], **options: Any) -> list[NewProduct | RefusedProduct]:
-    """Return each name as a product, made by `new_product` with these options, or as refused with the reason."""
+    """Return a product for each name, made by `new_product` with these options, or a refusal with the reason."""
     products: list[NewProduct | RefusedProduct] = []
     for name in names:
         try:
@@ -98,7 +102,7 @@ def period(text: str) -> timedelta:
 
 
 def not_a_name(name: str) -> Message | None:
-    """Return what a text is if it can't be a product's name, such as a number; `None` if it may be a name."""
+    """Return what a text is (a number, an address ...) if it can't be a product's name; `None` if it may be a name."""
     for said, pattern in _NO_NAMES.items():
         if pattern.fullmatch(name):
             return said
@@ -106,7 +110,11 @@ def not_a_name(name: str) -> Message | None:
 
 
 def whole_number(text: str, column: str, lowest: int, highest: int) -> int | None:
-    """Parse a whole number from `lowest` to `highest`; `None` for an empty text. Raises InputError naming `column`."""
+    """Return the whole number in a text; `None` if the text is empty.
+
+    Raises:
+        InputError: the text is not a number from `lowest` to `highest`. The message names `column`.
+    """
     if not text.strip():
         return None
     try:

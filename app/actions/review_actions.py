@@ -1,4 +1,4 @@
-"""Actions of people on stored reviews, by command. The audit log records each."""
+"""Actions of people on stored reviews, for commands. All are recorded in the audit log."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ _BETWEEN_S = 1.0
 
 
 def begin_import(tx: Transaction, source: str, file: str, who: str) -> int:
-    """Begin an import of reviews, record it in the audit log, and return its number."""
+    """Begin an import of reviews and record it in the audit log. Return the number of the import."""
     number = numbered_imports.begin(tx, ImportKind.REVIEWS, file, who, source)
     notices.record_action(tx, who, "import reviews", source, file=file, number=number)
     return number
 
 
 def judge_links(store: Store, catalog: Catalog) -> None:
-    """Judge the links that have no verdict yet. A running scheduler does the same; there may be none."""
+    """Judge the links between reviews and products that have no verdict yet.
+
+    A running scheduler does this by itself. This function is for stores without one.
+    """
     from tasks.jobs import judging  # it brings the reading
     from tasks.reading.judge.reviews import add_judgements
 
@@ -32,13 +35,15 @@ def judge_links(store: Store, catalog: Catalog) -> None:
 
 
 def link_reposts(store: Store, progress: Callable[[float], None]) -> int:
-    """Compare reviews that were not yet compared for reposts. A running scheduler does the same; there may be none.
+    """Compare the reviews that were not compared yet with earlier ones, and link reposts to their originals.
+
+    A running scheduler does this by itself. This function is for stores without one.
 
     Args:
-        progress: called about once per CPU second with the share of reviews that are compared, 0 to 1.
+        progress: called about once per second of CPU time with the share of the reviews that are compared, 0 to 1.
 
     Returns:
-        Number of compared reviews.
+        Number of reviews compared by this call.
     """
     from tasks.jobs import repost_linking  # it brings the reading
 
@@ -53,7 +58,11 @@ def link_reposts(store: Store, progress: Callable[[float], None]) -> int:
 
 
 def count_older(store: Store, progress: Callable[[float], None]) -> None:
-    """Count the reviews that an upgrade left uncounted, as the sweep `counts` does. `progress` as in `link_reposts`."""
+    """Count the reviews that an upgrade left uncounted, as the sweep `counts` does.
+
+    Args:
+        progress: called about once per second of CPU time with the share of the reviews that are counted, 0 to 1.
+    """
     while store.write(counted_reviews.fill):
         with store.read() as tx:
             progress(counted_reviews.get_filled_share(tx))

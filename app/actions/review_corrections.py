@@ -1,4 +1,4 @@
-"""Corrections of reviews by people. The audit log records each. Used by the command, the dashboard and the API."""
+"""Corrections of reviews by people. All are recorded in the audit log. For the command, the dashboard and the API."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class CorrectableView:
     """A review that a person may correct.
 
     Attributes:
-        review: the review, with the voice and the products that count now.
-        themes: ids of the themes that it complains about, as counted now.
-        known_themes: themes that it may have, as names by id; empty if its product has no set of themes.
+        review: the review, with its current voice and products.
+        themes: ids of the themes that the review currently counts as a complaint about.
+        known_themes: names of the themes that the review may have, by id; empty if its product has no set of themes.
         copies: number of other reviews with an equal or nearly equal text; a correction also changes these.
-        stored: its present correction; `None` if it has none.
+        stored: the review's current correction; `None` if it has none.
     """
 
     review: Origin
@@ -47,11 +47,11 @@ class CorrectableView:
 
     @property
     def correction(self) -> Correction:
-        """Return its present correction; an empty one if it has none."""
+        """Return the review's current correction; an empty one if it has none."""
         return Correction() if self.stored is None else self.stored.correction
 
     def find_themes(self, given: Iterable[str]) -> tuple[str, ...]:
-        """Return the ids of themes given by id or name; no ids for `NO_THEME`. Raises InputError."""
+        """Return the ids of themes that are given by id or name. `NO_THEME` gives no ids. Raises InputError."""
         names = [one for one in given if one.strip()]
         if [name.strip().lower() for name in names] == [NO_THEME]:
             return ()
@@ -62,7 +62,7 @@ class CorrectableView:
         return tuple(dict.fromkeys(find_theme(name, self.known_themes) for name in names))
 
     def describe(self, correction: Correction) -> str:
-        """Return a correction as one line of text for people."""
+        """Return a line of text for people about a correction."""
         parts = []
         if correction.voice is not None:
             parts.append(translate("voice: {voice}", voice=translate(correction.voice)))
@@ -80,7 +80,7 @@ class CorrectableView:
 
 
 def view_correctable(tx: Transaction, number: int) -> CorrectableView:
-    """Return a review and the values that a person may correct. Raises InputError if there is no such review."""
+    """Return a review and the values that a person may correct. Raises InputError if the review does not exist."""
     found = get_origin(tx, number)
     if found is None:
         raise InputError("there is no review {number}", number=number)
@@ -97,12 +97,12 @@ def view_correctable(tx: Transaction, number: int) -> CorrectableView:
 def correct(
     store: Store, number: int, wanted: Correction, who: str, because: str = "", *, copies: int
 ) -> CorrectableView:
-    """Correct a review and those that are linked with it.
+    """Correct a review and its linked copies.
 
     Args:
         wanted: all decisions together; they replace earlier ones. An empty correction removes the stored one.
         because: the reason that the person gave; may be empty.
-        copies: number of linked reviews that the person saw; it must still be right.
+        copies: number of linked copies that the person was shown; it must still be right.
 
     Raises:
         InputError: the review, theme or product is unknown, the number of copies has changed, or nothing changes.
@@ -145,7 +145,7 @@ def _check(view: CorrectableView, wanted: Correction, copies: int) -> None:
 
 
 def _list_decisions(correction: Correction) -> dict[str, Any]:
-    """Return the decisions of a correction as a row of the audit log shows them."""
+    """Return the decisions of a correction in the form in which the audit log stores them."""
     themes = correction.themes
     return {
         "voice": correction.voice,

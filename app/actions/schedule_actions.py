@@ -1,4 +1,4 @@
-"""Actions of people on schedules. The audit log records each. Used by commands, dashboard and API."""
+"""Actions of people on schedules. All are recorded in the audit log. For commands, dashboard and API."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FORMATS_OF: Mapping[ScheduleKind, tuple[str, ...]] = {
 
 
 class ScheduleAction(StrEnum):
-    """Actions on existing schedules."""
+    """Actions that people can take on a schedule."""
 
     RUN = "run"
     PAUSE = "pause"
@@ -48,14 +48,18 @@ _ACTS: Mapping[ScheduleAction, Callable[[Transaction, Schedule], object]] = {
 
 
 def rule_of(cron: str | None, zone: str, every: timedelta | None, now: datetime) -> Recurrence:
-    """Return a rule given as cron expression or interval. Raises InputError if it is wrong or both are given."""
+    """Return the rule given by a cron expression or an interval. Raises InputError if it is wrong or both are given.
+
+    Args:
+        zone: time zone of the cron expression.
+    """
     if (cron is None) == (every is None):
         raise InputError("say when: either --every 7d or --cron '0 8 * * 1' (Monday at 8:00)")
     return Recurrence(every=every) if every is not None else cron_rule(cron or "", zone, now)
 
 
 def add(store: Store, kind: ScheduleKind, rule: Recurrence, options: Mapping[str, Any], who: str) -> Schedule:
-    """Add a schedule of a report, an export, or all products.
+    """Add a schedule for a report, an export, or crawling all products again.
 
     Args:
         options: values of `to`, `format`, `products`, `private` and `days`, as the person gave them.
@@ -93,10 +97,10 @@ def add(store: Store, kind: ScheduleKind, rule: Recurrence, options: Mapping[str
 
 
 def set_rule(store: Store, names: Sequence[str], rule: Recurrence, who: str) -> list[Schedule]:
-    """Set the recrawl rule of products. Change nothing if one is unknown.
+    """Set when products are crawled again.
 
     Raises:
-        InputError: a name is unknown, or a product is crawled at no site.
+        InputError: a name is unknown, or no site is crawled for a product. Nothing is changed.
     """
     with store.begin() as tx:
         for one in names:
@@ -113,15 +117,15 @@ def set_rule(store: Store, names: Sequence[str], rule: Recurrence, who: str) -> 
 
 
 def act(store: Store, which: Sequence[str], action: ScheduleAction, who: str) -> list[Schedule]:
-    """Run, pause, resume or remove schedules, given by number or product. Change nothing if one is unknown.
+    """Run, pause, resume or remove schedules, given by number or product.
 
     `run` begins a product's next crawl at once. A report or export becomes due, and the running scheduler makes it.
 
     Returns:
-        The schedules after the change; removed ones as they were.
+        The schedules after the change. Removed schedules are returned as they were.
 
     Raises:
-        InputError: a number or name is unknown.
+        InputError: a number or name is unknown. Nothing is changed.
     """
     with store.begin() as tx:
         done = [schedules.find(tx, one) for one in dict.fromkeys(which)]
@@ -136,7 +140,10 @@ def _record(tx: Transaction, action: str, row: Schedule, who: str, detail: Mappi
 
 
 def name_of(row: Schedule) -> Message:
-    """Return the subject of a schedule. It shows no secret part of a webhook's address."""
+    """Return a short name of a schedule for people: the product, or the kind of file and its destination.
+
+    Secret parts of a webhook's address are left out.
+    """
     if row.kind == ScheduleKind.RECRAWL:
         return Message("{product}", product=row.product) if row.product else Message("all products")
     kind = Message(row.kind.replace("-", " "))
@@ -146,14 +153,14 @@ def name_of(row: Schedule) -> Message:
 
 
 def rule_text(rule: Recurrence) -> str:
-    """Return a rule as text for people. A cron expression is followed by its time zone."""
+    """Return a rule as text for people. After a cron expression follows its time zone."""
     if not rule.cron:
         return period_text(rule.every.total_seconds())
     return f"{rule.cron} {rule.zone}"
 
 
 def state_of(row: Schedule, now: datetime) -> str:
-    """Return the state of a schedule in one or two words."""
+    """Return the state of a schedule in a few words: on, paused, due, under way, failed 2 of 5."""
     if row.taken_until is not None and row.taken_until > now:
         return "under way"
     if row.tries:
@@ -167,7 +174,7 @@ def state_of(row: Schedule, now: datetime) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleView:
-    """A schedule as people see it.
+    """A schedule in the form in which people see it.
 
     Attributes:
         every_s, cron, zone: the rule: either an interval in seconds, or a cron expression with its time zone.
@@ -193,7 +200,7 @@ class ScheduleView:
 
 
 def view_schedule(row: Schedule, now: datetime) -> ScheduleView:
-    """Return a schedule as people see it."""
+    """Return a schedule in the form in which people see it."""
     rule = row.rule
     return ScheduleView(
         number=row.id,

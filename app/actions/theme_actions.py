@@ -1,6 +1,6 @@
-"""Actions of people on the themes file. The audit log records each. Used by the command and the dashboard.
+"""Actions of people on the themes file. All are recorded in the audit log. For the command and the dashboard.
 
-The file is edited as text, so that comments and the order of its lines stay.
+The file is edited as text, so that comments and the order of lines stay.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _FILE_MODE = 0o644
 
 @dataclass(frozen=True, slots=True)
 class NewTheme:
-    """Chinese and English names of a theme to add."""
+    """The Chinese and the English name of a theme to add."""
 
     zh: str
     en: str
 
     @classmethod
     def read(cls, zh: str | None, en: str | None) -> NewTheme:
-        """Check the names that a person gave; `None` if there are none. Raises InputError if one is missing."""
+        """Return the names that a person gave, without blanks around them. Raises InputError if one is missing."""
         if not (zh and zh.strip() and en and en.strip()):
             raise InputError("a new theme needs its names in Chinese and in English")
         return cls(zh.strip(), en.strip())
@@ -50,7 +50,7 @@ class NewTheme:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdoptedTerm:
-    """A term that a theme of a category has now, in a themes file."""
+    """A term that was added to a theme of a product category in a themes file."""
 
     theme: str
     term: str
@@ -59,7 +59,7 @@ class AdoptedTerm:
 
     @property
     def sentence(self) -> str:
-        """Return what was done, for people."""
+        """Return a sentence for people about what was done."""
         return translate(
             "{theme} has the term {term} now, in {file}; `reviewloop judge` reads the stored reviews again.",
             theme=name_theme(self.theme),
@@ -71,7 +71,7 @@ class AdoptedTerm:
 def adopt_term(
     store: Store, path: Path, category: str, theme: str, term: str, who: str, new: NewTheme | None = None
 ) -> AdoptedTerm:
-    """Add a term to a theme of a themes file, and record it. A missing file is made from the built-in themes.
+    """Add a term to a theme in a themes file, and record it. If the file is missing, copy the built-in themes first.
 
     Args:
         theme: id of the theme.
@@ -151,7 +151,7 @@ def add_term(text: str, category: str, theme: str, term: str, new: NewTheme | No
 
 
 def _edit(text: str, category: str, theme: str, term: str, new: NewTheme | None) -> str:
-    """Insert a term or a theme into a text."""
+    """Return the text with a term or a theme inserted."""
     end = "\r\n" if "\r\n" in text else "\n"
     themes = _value(yaml.compose(text, Loader=yaml.SafeLoader), category)
     if new is not None:
@@ -183,13 +183,16 @@ def _edit(text: str, category: str, theme: str, term: str, new: NewTheme | None)
 
 
 def _value(node: Any, key: str) -> Any:
-    """Return the value of a key of a mapping; `None` if it is not there."""
+    """Return the YAML node of a key in a mapping; `None` if the mapping lacks the key."""
     pairs = node.value if isinstance(node, yaml.MappingNode) else ()
     return next((value for one, value in pairs if one.value == key), None)
 
 
 def _end_of(node: Any) -> int:
-    """Return the place where the last value of a node ends. YAML's end of a mapping includes the blanks after it."""
+    """Return the place in the text at which the last value of a YAML node ends.
+
+    YAML itself reports a later place for a mapping: after the blanks that follow it.
+    """
     while not isinstance(node, yaml.ScalarNode) and node.value and not node.flow_style:
         node = node.value[-1][1] if isinstance(node, yaml.MappingNode) else node.value[-1]
     return int(node.end_mark.index)
@@ -200,7 +203,7 @@ def _insert(text: str, place: int, more: str) -> str:
 
 
 def _join_lines(text: str, place: int, lines: list[str], end: str) -> str:
-    """Insert lines after the line that contains a place."""
+    """Return the text with lines inserted after the line that contains a place."""
     here = text.find("\n", place)
     if here < 0:
         return f"{text.rstrip()}{end}{end.join(lines)}{end}"

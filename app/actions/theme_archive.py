@@ -1,4 +1,4 @@
-"""Archive a theme of a product until it rises. The audit log records it. Used by the command and the dashboard."""
+"""Archive a theme of a product until it rises, and record it in the audit log. For the command and the dashboard."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tasks.store.sql.database import Store
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThemeArchiving:
-    """A theme of a product after the action; `archived` is True if it is archived until it rises."""
+    """A theme of a product, with `archived` True if it is archived now, False if it was taken out of the archive."""
 
     product: str
     theme: str
@@ -22,7 +22,7 @@ class ThemeArchiving:
 
     @property
     def sentence(self) -> str:
-        """The outcome as a sentence."""
+        """A sentence for people about what was done."""
         theme = name_theme(self.theme)
         if self.archived:
             return translate(
@@ -35,7 +35,7 @@ def archive_theme(store: Store, product: str, theme: str, who: str, *, undo: boo
     """Archive a theme of a product until it rises, or take it out of the archive if `undo`.
 
     Args:
-        theme: its id or a name.
+        theme: id or name of the theme.
 
     Raises:
         InputError: there is no such product or theme, or the theme is not archived.

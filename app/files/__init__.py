@@ -1,1 +1,1 @@
-"""Read and write files of rows: CSV, JSON, xlsx, Parquet."""
+"""Read and write files with rows of data: CSV, JSON, xlsx, Parquet."""

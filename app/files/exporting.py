@@ -1,4 +1,4 @@
-"""Write rows of a dataclass as CSV, JSON lines, JSON, XLSX or Parquet, in memory that does not grow with the rows."""
+"""Write rows of a dataclass as CSV, JSON lines, JSON, XLSX or Parquet. Memory does not grow with the number of rows."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ MEDIA_TYPES: Mapping[str, str] = MappingProxyType(
 
 
 def format_of(name: str, endings: Mapping[str, str] = ENDINGS) -> str:
-    """Return the format that the ending of a file name stands for. Raises InputError for an unknown ending."""
+    """Return the format that belongs to the ending of a file name. Raises InputError if the ending is unknown."""
     ending = Path(name).suffix.lower()
     if ending not in endings:
         known = ", ".join(endings)
@@ -91,13 +91,13 @@ def format_of(name: str, endings: Mapping[str, str] = ENDINGS) -> str:
 
 
 def write_rows(rows: Iterable[object], record: type, form: str, out: IO[bytes]) -> int:
-    """Write rows in the order they come, and return their number.
+    """Write rows in the given order, and return their number.
 
     CSV and XLSX are for spreadsheets: their columns are named in the current language.
 
     Args:
         rows: instances of `record`.
-        record: a dataclass whose fields become the columns. They may be texts, numbers, days, aware times, tuples of
+        record: a dataclass whose fields become the columns. Fields may be texts, numbers, days, aware times, tuples of
             texts, or `None`.
         form: one of `FORMATS`.
         out: stream to write to; it need not be seekable.
@@ -116,24 +116,29 @@ def write_rows(rows: Iterable[object], record: type, form: str, out: IO[bytes]) 
 
 
 def pseudonymise_rows(rows: Iterable[ReviewRow], pseudonyms: Pseudonyms | None) -> Iterable[ReviewRow]:
-    """Return rows with authors replaced by pseudonyms; `None` leaves the authors as they are."""
+    """Return the rows with pseudonyms instead of authors' names.
+
+    If `pseudonyms` is `None`, return the rows unchanged.
+    """
     if pseudonyms is None:
         return rows
     return (replace(row, author=pseudonyms.pseudonym(row.site, row.author or "")) for row in rows)
 
 
 def check_format(form: str) -> None:
-    """Raise InputError if the library that writes a format is not installed."""
+    """Raise InputError if the library that a format needs is not installed."""
     if form == "parquet":
         _arrow()
 
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file that gets its name only if the block ends without error. A device or pipe is written to directly.
+    """Open a file for writing. It gets its name only if the block ends without error, so no incomplete file remains.
+
+    A device or pipe is written to directly.
 
     Raises:
-        InputError: the file cannot be written.
+        InputError: the file can't be written.
     """
     try:
         if path.exists() and not stat.S_ISREG(path.stat().st_mode):
@@ -156,7 +161,7 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
 
 
 def columns(record: type) -> dict[str, type]:
-    """Return the columns of a dataclass: type (str, bool, int, float, date, datetime, tuple of str) by name."""
+    """Return the type of each column of a dataclass by name: str, bool, int, float, date, datetime, or tuple of str."""
     hints = get_type_hints(record)
     return {
         field.name: next(
@@ -171,14 +176,14 @@ def _is_list(kind: object) -> bool:
 
 
 def _list_cell(name: str, values: Sequence[str] | None) -> str | None:
-    """Return a list as one cell. Themes are shown by their names."""
+    """Return a list as the text of one cell. For themes, their names are shown."""
     if values is None:
         return None
     return LIST_MARK.join(map(name_theme, values) if name == "themes" else values)
 
 
 def _values(record: type) -> Callable[[object], tuple[Any, ...]]:
-    """Return a function that gives the values of a row in the order of the columns."""
+    """Return a function that takes a row and returns its values in the order of the columns."""
     names = [field.name for field in fields(record)]
     return attrgetter(*names) if len(names) > 1 else lambda row: (getattr(row, names[0]),)
 
@@ -190,7 +195,7 @@ def _list_blocks(rows: Iterable[object], record: type, size: int) -> Iterator[li
 
 
 def _heading(name: str) -> str:
-    """Return the heading of a column: the field's name in English, its translation in other languages."""
+    """Return the heading of a column: in English the field's name, in other languages its translation."""
     return name if language() == "en" else label(name)
 
 
@@ -275,7 +280,10 @@ def _write_xlsx(rows: Iterable[object], record: type, out: IO[bytes]) -> int:
 
 
 def _sheet_cell(row: object, name: str) -> Any:
-    """Return the value of a cell. Times are in the zone of clock times; a date without a clock time shows none."""
+    """Return the value of a cell.
+
+    Times are in the zone of clock times; if only the day is known, no clock time is shown.
+    """
     value = getattr(row, name)
     if isinstance(value, tuple):
         return _list_cell(name, value)
@@ -313,7 +321,7 @@ def _write_parquet(rows: Iterable[object], record: type, out: IO[bytes]) -> int:
 
 
 def _storable(column: Sequence[Any], kind: type) -> Sequence[Any]:
-    """Return the values of a column as Parquet can store them: texts without lone surrogates, times in UTC."""
+    """Return the values of a column in a form that Parquet can store: texts without lone surrogates, times in UTC."""
     if kind is str:
         return [one and one.encode(errors="replace").decode() for one in column]
     if _is_list(kind):

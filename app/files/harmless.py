@@ -1,4 +1,4 @@
-"""Make strangers' text harmless for a terminal or a log: no escape sequences, direction marks or line breaks."""
+"""Make texts from others harmless for a terminal or a log: no escape sequences, direction marks or line breaks."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def shown(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    r"""Return a text as `shown` does, on one line: line feeds and tabs are written as \n and \t."""
+    r"""Return a text as `shown` does, but on one line: line feeds and tabs are written as \n and \t."""
     return shown(text.replace("\n", "\\n").replace("\t", "\\t"))
 
 
 def web_link(url: str) -> str:
-    """Return an address if it may be a link (http or https), else an empty text."""
+    """Return an address if it can be used as a link (http or https), else an empty text."""
     try:
         return url if urlsplit(url).scheme in ("http", "https") else ""
     except ValueError:
@@ -39,7 +39,7 @@ def _harmful(char: str) -> bool:
 
 
 class HarmlessFormatter(logging.Formatter):
-    """Writes a log record on one line. A traceback follows with its line breaks, its error message made harmless."""
+    """Writes each log record on one line. A traceback keeps its line breaks, but its error message is made harmless."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
         """Format a message as the base class does, on one line."""

@@ -1,4 +1,4 @@
-"""Show numbers of a sheet as Excel does, by the format of their cells (ECMA-376, part 1, 18.8.30 and 18.8.31)."""
+"""Show numbers of a sheet as Excel does, by the number formats of cells (ECMA-376, part 1, 18.8.30 and 18.8.31)."""
 
 from __future__ import annotations
 
@@ -42,12 +42,13 @@ _EXACT = 1e15
 
 
 class Section(NamedTuple):
-    """One pattern of a number format.
+    """One pattern of a number format. A format may have several, for positive and negative numbers and zero.
 
     Attributes:
-        tokens: the signs of the pattern one by one, and its literal texts, which begin with a quote.
-        is_plain: True if it shows a number unchanged.
-        is_date, is_duration: True if it shows a point in time or a duration, which may exceed a day.
+        tokens: parts of the pattern: single signs, and literal texts, which begin with a quote.
+        is_plain: True if the pattern shows a number unchanged.
+        is_date: True if the pattern shows a point in time.
+        is_duration: True if the pattern shows a duration, which may exceed a day.
     """
 
     tokens: tuple[str, ...]
@@ -58,7 +59,7 @@ class Section(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def sections(code: str) -> tuple[Section, ...]:
-    """Return the one to three patterns of a format: for positive numbers, negative numbers and zero."""
+    """Return the patterns of a format, one to three: for positive numbers, negative numbers and zero."""
     parts: list[list[str]] = [[]]
     for match in _TOKEN.finditer(code[:LONGEST_FORMAT]):
         quoted, escaped, brackets, sign = match.group("quoted", "escaped", "brackets", "sign")
@@ -76,7 +77,10 @@ def sections(code: str) -> tuple[Section, ...]:
 
 
 def _literal(brackets: str) -> str:
-    """Return the text that brackets stand for: a currency or a part of a duration; empty for a colour or language."""
+    """Return the text that a part in brackets shows: a currency or a part of a duration.
+
+    It is empty for a colour or a language.
+    """
     if brackets.startswith("$"):
         return '"' + brackets[1:].partition("-")[0]
     if brackets and set(brackets.casefold()) <= set("hms"):
@@ -95,7 +99,7 @@ def _section(tokens: list[str]) -> Section:
 
 
 def show_number(value: float, code: str) -> str:
-    """Return the text of a number in a format that is not a date format."""
+    """Return the text that a number format gives to a number. The format must not be a date format."""
     patterns = sections(code)
     pattern = patterns[0]
     if value < 0 and len(patterns) > 1:
@@ -122,7 +126,7 @@ def _show_plain(value: float) -> str:
 
 
 def _fill(tokens: tuple[str, ...], number: Decimal) -> Iterator[str]:
-    """Yield the parts of a pattern filled with a number, which must not be negative."""
+    """Fill a pattern with a number, and yield the parts of the text. The number must not be negative."""
     signs = "".join(token for token in tokens if len(token) == 1)
     before, _, after = "".join(sign for sign in signs if sign in _DIGITS + ".,").partition(".")
     whole = before.rstrip(",")

@@ -1,6 +1,7 @@
 """Read tables from CSV files (comma, semicolon or tab; current and older encodings) and from xlsx files.
 
-Files are read as a stream, so memory holds only a few rows. Only a workbook's shared texts are stored completely.
+Files are read row by row, so memory holds only a few rows. Only the texts that the cells of a workbook share are
+stored completely.
 """
 
 from __future__ import annotations
@@ -27,27 +28,27 @@ _MOST_READ_AGAIN = 50_000_000
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """A row that is not empty.
+    """A row with at least one cell that is not empty.
 
     Attributes:
-        line: its line in the file or row in the sheet, from 1; the last line if it spans several.
+        line: line in the file or row in the sheet, from 1; the last line if the row spans several lines.
     """
 
     line: int
     cells: tuple[str, ...]
 
     def cell(self, place: int) -> str:
-        """Return the cell at a place; empty if the row is shorter."""
+        """Return the cell at a place (from 0); empty if the row has fewer cells."""
         return self.cells[place] if place < len(self.cells) else ""
 
     def places(self) -> set[int]:
-        """Return the places of the cells that are not empty."""
+        """Return the places (from 0) of the cells that are not empty."""
         return {place for place, cell in enumerate(self.cells) if cell}
 
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """A row that can't be read, with the reason."""
+    """A row that could not be read, with the reason."""
 
     line: int
     why: Message
@@ -55,7 +56,7 @@ class BadRow:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A text file with rows, or a sheet of a workbook.
+    """A table in a file: the whole text file, or one sheet of a workbook.
 
     Attributes:
         rows: yields all rows each time it is called; a row that can't be read is a `BadRow`.
@@ -70,14 +71,16 @@ class Table:
 
 
 def open_tables(file: BinaryIO, origin: str, most_unpacked: int = MOST_UNPACKED) -> list[Table]:
-    """Return the tables of a file.
+    """Return the tables in an xlsx file or a text file.
 
-    Reads xlsx, and text in the encodings that `tasks.reading.charsets` finds. Blanks around cells are removed, and
-    empty rows are left out.
+    The encoding of a text file is found by `tasks.reading.charsets`. Blanks around cells are removed, and empty rows
+    are
+    left out.
 
     Args:
         file: a seekable file, which must stay open while rows are read.
-        most_unpacked: maximum number of bytes that a workbook may unpack to.
+        origin: name of the file, for messages.
+        most_unpacked: maximum number of bytes of a workbook after decompression.
 
     Raises:
         InputError: the file has another format, or exceeds a limit of `xlsx_reader`.
@@ -108,7 +111,7 @@ def _strip_rows(rows: Iterable[tuple[int, list[str]] | BadRow]) -> Iterator[Tabl
 
 
 def refuse_old_workbook(data: bytes, origin: str) -> None:
-    """Raise InputError if a file that begins with these bytes is an xls, or an xlsx with a password."""
+    """Raise InputError if `data`, the beginning of a file, shows that the file is an xls or an xlsx with a password."""
     if data.startswith(_OLD_EXCEL):
         raise InputError(
             "{origin}: is a workbook of an old Excel (xls), or has a password; save it without a password as .xlsx or "
@@ -118,14 +121,16 @@ def refuse_old_workbook(data: bytes, origin: str) -> None:
 
 
 def is_workbook(data: bytes) -> bool:
-    """Return True if a file that begins with these bytes is an xlsx."""
+    """Return True if `data`, the beginning of a file, shows that the file is an xlsx."""
     return data.startswith(_ZIP)
 
 
 def delimiter_of(sample: str) -> str:
-    """Return the delimiter that occurs equally often in most lines outside quotes, else the most frequent in the first.
+    """Return the sign that separates columns: the one with the same number outside quotes in most lines.
 
-    Chinese commas and semicolons count only if the first line contains them, as they are frequent in texts.
+    If there is none, it is the most frequent one in the first line. Chinese commas and semicolons count only if the
+    first
+    line contains them, because they are frequent in texts.
     """
     lines = [line for line in "".join(sample.split('"')[::2]).splitlines() if line.strip()] or [""]
 
@@ -165,19 +170,19 @@ def _lines(file: BinaryIO, encoding: Encoding) -> Iterator[tuple[int, list[str]]
 
 
 def csv_reason(error: csv.Error) -> Message:
-    """Return why a line is no CSV: "unexpected end of data"."""
+    """Return why a line can't be read as CSV, such as "unexpected end of data"."""
     if "field limit" in str(error):
         return Message("a cell has more than {n:,} characters", n=csv.field_size_limit())
     return Message(str(error))
 
 
 class _Feed:
-    """Gives lines to a csv reader. If a quote is never closed, gives the lines behind it a second time.
+    """Gives the lines of a text to a csv reader. If a quote is never closed, the lines after it are given again.
 
     Attributes:
-        line: number of the last line.
+        line: number of the last line that was given.
         is_ended: True if the text ended within the record.
-        fault: the reason why the last line can't be read; `None` if it can.
+        fault: the reason why the last line can't be read; `None` if it can be read.
     """
 
     def __init__(self, text: TextIO) -> None:
@@ -209,14 +214,14 @@ class _Feed:
         return line
 
     def begin_record(self) -> None:
-        """Forget the lines of the record before."""
+        """Begin a new record: forget the lines of the one before."""
         self._record.clear()
         self._length = 0
         self.is_ended = False
         self.fault = None
 
     def refuse(self, why: Message) -> BadRow:
-        """Refuse the first line of the record, and give the lines after it again."""
+        """Return the first line of the record as a row that can't be read. The lines after it will be given again."""
         [(first, _, _), *others] = self._record
         if others or self.is_ended:
             why = Message("{why}: a quote is opened and never closed", why=why)

@@ -1,4 +1,4 @@
-"""Read text files as a stream of lines of limited length."""
+"""Read text files line by line. Lines that are too long are reported instead of read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LONGEST_LINE = 10_000_000
 
 @contextmanager
 def rereadable(file: BinaryIO) -> Iterator[BinaryIO]:
-    """Give the file if it is seekable, else a copy that is."""
+    """Yield the file if it is seekable, else a temporary copy of it that is seekable."""
     if file.seekable():
         yield file
         return
@@ -29,7 +29,7 @@ def rereadable(file: BinaryIO) -> Iterator[BinaryIO]:
 
 @contextmanager
 def open_text(file: BinaryIO, encoding: Encoding) -> Iterator[TextIO]:
-    """Give the text of a file from its beginning, with U+FFFD for undecodable bytes. It leaves the file open."""
+    """Yield a file as text from its beginning. Bytes that can't be decoded become U+FFFD. The file is not closed."""
     file.seek(encoding.mark)
     text = io.TextIOWrapper(file, encoding.name, "replace", newline="")
     try:
@@ -40,7 +40,10 @@ def open_text(file: BinaryIO, encoding: Encoding) -> Iterator[TextIO]:
 
 
 def read_lines(text: TextIO) -> Iterator[tuple[int, str, Message | None]]:
-    """Yield number (from 1), text and fault of each line. A line with a fault has an empty text; others have `None`."""
+    """Yield (number from 1, text, fault) for each line.
+
+    If a line has a fault, its text is empty; else the fault is `None`.
+    """
     number = 0
     while line := text.readline(LONGEST_LINE):
         number += 1

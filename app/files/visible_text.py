@@ -1,4 +1,4 @@
-"""Reduce texts to what a person sees: no invisible characters, no blanks around them."""
+"""Reduce texts to what a person sees, without invisible characters and blanks around them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _GONE = dict.fromkeys(map(ord, _UNSEEN)) | dict.fromkeys(map(ord, _BLANK_LETTERS
 
 
 def strip_unseen(text: str) -> str:
-    """Return a text without blanks and invisible characters at its ends; those within stay, as emoji need them."""
+    """Return a text without blanks and invisible characters at its ends. Those inside stay, because emoji need them."""
     if text.isascii():
         return text.strip()
     return text.strip(_AROUND)
 
 
 def visible(text: str) -> str:
-    """Return a text without invisible characters, with single blanks and none at its ends."""
+    """Return a text without invisible characters and without blanks at its ends. Several blanks become one."""
     if not text.isascii():
         text = text.translate(_GONE)
     return " ".join(text.split())

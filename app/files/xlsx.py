@@ -1,7 +1,7 @@
-"""Write a workbook for Excel row by row, in memory that does not grow with the rows.
+"""Write a workbook for Excel row by row. Memory does not grow with the number of rows.
 
-It writes the part of Office Open XML (ECMA-376, part 1, 18) that a table needs: texts as inline strings, numbers
-and times. A text never becomes a formula. A row of 18 cells takes about a tenth of the 445 us of openpyxl.
+Of Office Open XML (ECMA-376, part 1, 18) only the part that a table needs is written: texts as inline strings, numbers
+and times. A text never becomes a formula. A row of 18 cells takes about a tenth of the 445 us that openpyxl takes.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ _LINKABLE = re.compile(r"https?://[!#-;=?-\[\]_a-z~]{1,2000}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class SheetColumn:
-    """A column of a sheet.
+    """A column of a sheet to write.
 
     Attributes:
         width: width in characters.
-        is_wrapped: True if long texts continue on the next line of the cell.
+        is_wrapped: True if long texts take several lines in the cell.
         is_link: True if web addresses become links.
     """
 
@@ -77,7 +77,9 @@ class SheetColumn:
 def write_workbook(
     out: IO[bytes], name: str, columns: Sequence[SheetColumn], rows: Iterable[Sequence[Cell]]
 ) -> int:
-    """Write a table with a filter, and return its number of rows without the heading. A full sheet gets a successor.
+    """Write a table with a filter, and return the number of its rows, not counting headings.
+
+    If a sheet is full, the table continues on another sheet.
 
     Args:
         out: stream to write to; it need not be seekable.
@@ -104,11 +106,11 @@ def write_workbook(
 
 
 class _Sheet:
-    """A sheet that is written row by row. Memory holds only its links, at most `_LINKS_MOST`.
+    """A sheet that is written row by row. Only its links, at most `_LINKS_MOST`, stay in memory.
 
     Attributes:
-        rows: number of rows written, without the heading.
-        targets: linked addresses, each with its number.
+        rows: number of rows written, not counting the heading.
+        targets: numbers of the linked addresses, by address.
     """
 
     def __init__(self, columns: Sequence[SheetColumn]) -> None:
@@ -158,7 +160,7 @@ class _Sheet:
         return _text(value, _WRAP_STYLE if column.is_wrapped else "")
 
     def _add_link(self, place: int, url: str) -> bool:
-        """Make a cell a link if its text is a suitable address; return True if so."""
+        """Make a cell a link if its text is a suitable address. Return True if it was made a link."""
         if len(self._links) >= _LINKS_MOST or not _LINKABLE.fullmatch(url):
             return False
         number = self.targets.setdefault(url, len(self.targets) + 1)
@@ -167,7 +169,7 @@ class _Sheet:
 
 
 def _letters(place: int) -> str:
-    """Return the letters of a column, A for place 0."""
+    """Return the letters that Excel uses for a column: A for place 0."""
     before, own = divmod(place, 26)
     return (_letters(before - 1) if before else "") + chr(ord("A") + own)
 
@@ -201,7 +203,7 @@ def _text(value: str, style: str = "") -> str:
 
 
 def _frame(name: str, sheets: int) -> Iterator[tuple[str, str]]:
-    """Yield the path and content of each part of a workbook, except its sheets."""
+    """Yield (path, content) of all parts of a workbook except its sheets."""
     numbers = range(1, sheets + 1)
     types = "".join(
         f'<Override PartName="/xl/worksheets/sheet{n}.xml" ContentType="{_CONTENT}.worksheet+xml"/>'

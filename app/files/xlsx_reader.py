@@ -1,6 +1,6 @@
-"""Read xlsx files in bounded memory and time, whatever a file contains.
+"""Read xlsx files in limited memory and time, whatever a file contains.
 
-The XML (ECMA-376, part 1, 18) goes through expat as a stream, without a tree. openpyxl can't keep these limits: it
+The XML (ECMA-376, part 1, 18) is parsed by expat as a stream, without a tree. openpyxl can't keep these limits: it
 builds whole rows first, and fills the gap up to any row number that a file claims.
 """
 
@@ -90,7 +90,7 @@ class Sheet:
 
 
 class Workbook:
-    """A workbook whose sheets can be read as streams, as often as needed.
+    """A workbook whose sheets can be read row by row, as often as needed.
 
     Args:
         file: a seekable file, which must stay open while rows are read.
@@ -154,7 +154,7 @@ class Workbook:
         self.sheets.append(Sheet(name, path, given.get("state", "visible") != "visible"))
 
     def _relations(self, part: str) -> dict[str, tuple[str, str]]:
-        """Return the parts that a part refers to: kind and path by id."""
+        """Return (kind, path) of each part that a part refers to, by id."""
         folder, name = posixpath.split(part)
         found = {}
         for element, given in self._elements(posixpath.join(folder, "_rels", f"{name}.rels")):
@@ -184,7 +184,7 @@ class Workbook:
                 _check(styles, MOST_STYLES, Message("styles"))
 
     def _read_shared(self, path: str) -> None:
-        """Read the shared texts into one block of memory. Each takes its bytes and 8 more."""
+        """Read the texts that cells share into one block of memory. Each takes the bytes of its text and 8 more."""
         for name, _, text in self._cells(path):
             if name == "si":
                 self._texts += (text or "").encode()
@@ -192,17 +192,15 @@ class Workbook:
                 _check(len(self._texts) + 8 * len(self._ends), MOST_SHARED, Message("bytes of shared texts"))
 
     def _elements(self, path: str) -> Iterator[tuple[str, Mapping[str, str]]]:
-        """Yield name and attributes of each element of a small part."""
+        """Yield name and attributes of each XML element in a small part."""
         events = self._events(path, _MOST_OF_A_PART)
         return ((name, given) for name, given, _ in events if given is not None)
 
     def rows(self, sheet: Sheet, notes: list[Message]) -> Iterator[tuple[int, list[str]]]:
-        """Yield the number and the cells of each row that is not empty.
-
-        A cell that is merged over several rows is in each of them, in its first column.
+        """Yield (row number, cells) for each row that is not empty.
 
         Args:
-            notes: list that gets messages about unread parts after the last row.
+            notes: list to which messages about unread parts are added after the last row.
 
         Raises:
             InputError: a limit is exceeded, or the sheet can't be read.
@@ -274,9 +272,9 @@ class Workbook:
             yield from self._chunks(path, self._most_unpacked)
 
     def _cells(self, path: str) -> Iterator[tuple[str, Mapping[str, str], str | None]]:
-        """Yield name, attributes and text of each cell and shared text, and each row at its start and end.
+        """Yield (name, attributes, text) for each cell and each shared text, and for each row at its start and its end.
 
-        The text is None if the value of a formula was not stored.
+        The text is `None` if a cell has a formula whose value was not stored.
         """
         given: Mapping[str, str] = {}
         values: list[str] = []
@@ -316,7 +314,9 @@ class Workbook:
                 return
 
     def _events(self, path: str, most: int) -> Iterator[tuple[str, dict[str, str] | None, str]]:
-        """Yield XML events of a part: (name, attributes, "") at a start, (name, None, "") at an end, characters else.
+        """Yield the XML events of a part.
+
+        A start tag gives (name, attributes, ""), an end tag (name, None, ""), and text ("", None, text).
 
         Args:
             most: maximum number of bytes in the part.
@@ -368,7 +368,7 @@ class Workbook:
                 yield chunk
 
     def _value(self, kind: str, style: str, text: str) -> str:
-        """Return the text that Excel shows for a cell of this type, style and value."""
+        """Return the text that Excel shows for a cell with this type, style and value."""
         if kind == "s":
             number = int(text)
             return self._texts[self._ends[number] : self._ends[number + 1]].decode()
@@ -401,7 +401,7 @@ class Workbook:
 
     @contextmanager
     def _readable(self) -> Iterator[None]:
-        """Turn errors in the block into an InputError that names file, sheet and row."""
+        """Convert errors in the block to an InputError that names file, sheet and row."""
         try:
             yield
         except (InputError, *_DAMAGED) as error:
@@ -422,7 +422,7 @@ def _check(number: int, most: int, what: Message) -> None:
 
 
 class _Meter:
-    """Counts the cost of reading the parts of a workbook. Each reading of a part counts.
+    """Adds up the cost of reading the parts of a workbook. If a part is read twice, its cost counts twice.
 
     Args:
         most_unpacked: see `MOST_UNPACKED`.
@@ -440,7 +440,7 @@ class _Meter:
         self._total: Counter[str] = Counter()
 
     def begin(self, path: str) -> None:
-        """Begin to read a part."""
+        """Start to count the costs of a part."""
         self._total -= self._parts.get(path, Counter())
         self._parts[path] = Counter()
 
@@ -454,12 +454,15 @@ class _Meter:
 
 
 def _key(path: str) -> str:
-    """Return the normal form of a part's name. Programs differ in case, slashes and percent signs."""
+    """Return the normal form of a part's name.
+
+    Programs write the same name with other case, slashes or percent signs.
+    """
     return unquote(path).replace("\\", "/").lstrip("/").casefold()
 
 
 def _unescape(text: str) -> str:
-    """Replace escapes of characters that XML can't contain (ECMA-376, part 1, 22.9.2.19)."""
+    """Replace escape sequences by the characters that XML can't contain (ECMA-376, part 1, 22.9.2.19)."""
     if "_x" not in text:
         return text
     plain = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)

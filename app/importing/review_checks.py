@@ -286,7 +286,10 @@ class _Cells:
             return empty
 
     def when(self, date: datetime | None) -> str:
-        """Return the date and the cells that were not understood, which tell reviews with equal texts apart."""
+        """Return the date and the cells that were not understood, one per line.
+
+        They tell reviews with equal words apart.
+        """
         return "\n".join([date.isoformat() if date is not None else "", *self._left_out]).rstrip("\n")
 
     def _text(self, name: str) -> str:

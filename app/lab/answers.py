@@ -1,4 +1,4 @@
-"""Answers of the lab to one request: their kinds, and the documents of those that are not pages."""
+"""Kinds of answers that the lab gives to a request, and the documents of answers that are not pages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from splitter.catalog.patterns import compile_pattern
 
 
 class LabAnswer(StrEnum):
-    """A kind of answer to one request."""
+    """Kinds of answers that the lab gives to a request."""
 
     PAGE = "page"  # the document of the web without faults
     NOT_FOUND = "not_found"  # 404
@@ -36,7 +36,7 @@ JSON = "application/json; charset=utf-8"
 
 @dataclass(frozen=True, slots=True)
 class LabResponse:
-    """A response of the lab.
+    """The response of the lab to one request.
 
     Attributes:
         content_type: Value of the Content-Type header.
@@ -52,12 +52,12 @@ class LabResponse:
 
 
 def redirect(location: str, status: int = 302) -> LabResponse:
-    """Return a redirect."""
+    """Return a response that redirects to `location`."""
     return LabResponse(status, HTML, b"", location)
 
 
 def notice(status: int, text: str, html: str = "") -> LabResponse:
-    """Return a small page with one heading and `html` below it."""
+    """Return a small page that has `text` as its only heading, followed by `html`."""
     page = (
         f'<!DOCTYPE html>\n<html><head><meta charset="utf-8"><title>{text}</title></head>\n'
         f'<body><div class="notice"><h1>{text}</h1>{html}<p><a href="/">返回首页</a></p></div></body></html>\n'
@@ -79,14 +79,14 @@ _NOTICES: dict[LabAnswer, tuple[int, str]] = {
 
 
 def refusal(answer: LabAnswer, blocked: Sequence[str] = ()) -> LabResponse:
-    """Return the notice for an answer such as 404, a captcha or a login wall.
+    """Return the page that tells the reason of an answer such as 404, a captcha or a login wall.
 
     Args:
-        blocked: Regular expressions for refusals in the host's rules. If none matches a notice with status 200, the
-            text is made from the first simple one.
+        blocked: Regular expressions by which the host's rules recognise refusals. If none matches a page with status
+            200, its text is made from the first simple expression.
 
     Raises:
-        KeyError: The answer has no notice (a page, a redirect, or a broken connection).
+        KeyError: The answer has no such page (a page of the site, a redirect, or a broken connection).
     """
     status, text = _NOTICES[answer]
     if status == 200 and not any(compile_pattern(pattern).search(text) for pattern in blocked):
@@ -100,7 +100,7 @@ _OPTIONAL = re.compile(r"\\s[*+?]?|\[\^[^\[\]]*\][*+]\??|\.(?:[*+]\??|\{\d+,\d*\
 
 
 def sample_text(pattern: str, number: int | None = None) -> str:
-    """Return a text that a simple regular expression matches, or an empty text if the expression is not simple.
+    """Return a text that a regular expression matches; empty if the expression is not simple enough.
 
     Args:
         number: Number to put into the first group, if the expression captures one.

@@ -1,6 +1,6 @@
-"""Surroundings of a page's content: navigation, side bar, footer, style, script, encoding.
+"""The parts of a page around its content: navigation, side bar, footer, style, script, and the encoding.
 
-They follow from the name of the site and are encoded once, so a page costs little more than its content.
+They depend only on the name of the site and are encoded once, so a page costs little more than its content.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _STYLE = "\n".join(
 
 @dataclass(frozen=True, slots=True)
 class SiteEncoding:
-    """The encoding of a site's pages.
+    """How the pages of a site are encoded, and where they declare it.
 
     Attributes:
         codec: "utf-8", "gbk", "gb18030", ...
@@ -39,10 +39,12 @@ _GBK = (SiteEncoding("gbk", "GBK", ""), SiteEncoding("gbk", "", "gb2312"), SiteE
 
 
 def encoding_of(site: str, stated: str = "") -> SiteEncoding:
-    """Return the encoding of a site. A third of the sites write GBK and declare it in the header, the page or nowhere.
+    """Return the encoding of a site.
+
+    A third of the sites use GBK, and declare it in the header, in the page or nowhere.
 
     Args:
-        stated: Encoding in the catalog for pages that declare none. The pages then declare none.
+        stated: Encoding that the catalog states for the site. If it is not empty, pages have it and don't declare it.
     """
     if stated:
         return SiteEncoding(stated, "", "")
@@ -51,7 +53,7 @@ def encoding_of(site: str, stated: str = "") -> SiteEncoding:
 
 
 class Chrome:
-    """The surroundings of every page of one site."""
+    """The parts around the content that all pages of one site share."""
 
     def __init__(self, site: str, title: str, encoding: SiteEncoding) -> None:
         self.encoding = encoding
@@ -69,7 +71,7 @@ class Chrome:
         return f"text/html; charset={self.encoding.header}" if self.encoding.header else "text/html"
 
     def page(self, title: str, content: str) -> bytes:
-        """Return a whole page from a title (text) and its content (HTML)."""
+        """Return a whole page, encoded. `title` is plain text, `content` is HTML."""
         return b"".join(
             (self._head, self._encode(escape(title)), self._before, self._encode(content), self._after)
         )

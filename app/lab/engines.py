@@ -1,8 +1,8 @@
-"""Search engines of the lab: read the query of a search URL, and write the result page that the engine's rules read.
+"""Search engines of the lab: read the query in a search URL, and write a result page that the engine's rules can read.
 
-Result pages are made from the rules (`app.lab.made`). Texts of the engine, such as its count, are made from the regular
-expressions, if these are simple. If the rules are not simple, the engine gets a plain page that they can't read. Only
-the table of `12365auto-list` has a layout of its own.
+Result pages are generated from the rules (`app.lab.made`). Texts of the engine, such as its count, are made from the
+regular expressions in the rules, if these are simple. If the rules are not simple, the engine gets a plain page that
+the rules can't read. Only the table of `12365auto-list` has a layout of its own.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _ABSTRACT_CHARS = 90
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnginePage:
-    """The content of a result page.
+    """The content of one page of search results.
 
     Attributes:
         number: Number of the result page, from 1.
         found: Number of hits that the engine reports.
-        hits: Address and content of each hit. An engine without hits reports that it found nothing.
+        hits: Address and content of each hit. If there are none, the page reports that nothing was found.
         next_url: Address of the next result page. Empty on the last one.
     """
 
@@ -53,10 +53,10 @@ _PLAIN = ResultRules(hit="li.hit", link="a@href", title="a", abstract="p", next=
 
 
 def write_results(name: str, rules: ResultRules, page: EnginePage) -> tuple[str, str]:
-    """Write a result page of an engine.
+    """Write a result page that the rules of an engine can read.
 
     Returns:
-        Its content type, and the content of an HTML page or a whole JSON document.
+        The content type, and the content of an HTML page or a whole JSON document.
     """
     if name == "12365auto-list":
         return HTML, _write_12365auto_list(page)
@@ -82,7 +82,7 @@ def _write_html(rules: ResultRules, page: EnginePage) -> str:
 
 
 def _write_scripts(rules: ResultRules, page: EnginePage) -> Iterator[str]:
-    """Yield the JSON of each hit, for rules that read it from script elements."""
+    """Yield the JSON of each hit, for rules that read hits from script elements."""
     for hit in page.hits:
         yield json.dumps(nest(paths_of(rules.hit)[0][1:], make_object(_row(rules, *hit))))
 
@@ -107,7 +107,7 @@ _JSON_VALUES: dict[str, Any] = {"": [], "true": True, "false": False}
 
 
 def _empty_condition(patterns: Sequence[str]) -> tuple[Comparison, ...]:
-    """Return the tests of the first condition that values can meet."""
+    """Return the comparisons of the first condition for "no hits" that can be made true."""
     for pattern in patterns:
         tests = condition_of(pattern)
         if tests is not None and not any(test.differs or EACH in test.path for test in tests):
@@ -139,7 +139,7 @@ _STATES = ("信息审核", "厂家受理", "厂家回复", "用户评分")
 
 
 def _write_12365auto_list(page: EnginePage) -> str:
-    """Write a list of 车质网's complaints: a table with eight columns."""
+    """Write a list of complaints as 车质网 does: a table with eight columns."""
     templates = TEMPLATES["12365auto-list"]
     rows = ""
     for place, (url, content) in enumerate(page.hits):
@@ -162,10 +162,10 @@ def _write_12365auto_list(page: EnginePage) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """The query of a search URL.
+    """What a search URL asks for.
 
     Attributes:
-        keywords: Keywords in order, without repeated ones and the engine's extra words. A hit has all of them.
+        keywords: Keywords in order, without repeated ones and the engine's extra words. A hit contains all of them.
         site: Site that hits must be from. `None` allows any site.
         page: Number of the result page, from 1.
         span: Time that hits must be from. `None` allows any time.
@@ -178,9 +178,10 @@ class Query:
 
 
 def read_query(engine: Engine, query_string: str) -> Query:
-    """Read the query string (still percent-encoded) of a search URL.
+    """Read the query from the query string (still percent-encoded) of a search URL.
 
-    Parts that can't be read are ignored, as by real engines: no query gives no keywords, an odd page number page 1.
+    As real engines do, ignore parts that can't be read: without a query there are no keywords, and an odd page number
+    stands for page 1.
     """
     values = parse_qs(query_string, encoding=engine.encoding, errors="replace")
     text = _value(engine, values, "{query}")
@@ -202,7 +203,10 @@ def _value(engine: Engine, values: dict[str, list[str]], placeholder: str) -> st
 
 @cache
 def _restriction(template: str) -> re.Pattern[str]:
-    """Return the pattern that finds the site in a query. It never matches if the engine can't restrict to a site."""
+    """Return the pattern that finds the site to search in a query.
+
+    It never matches if the engine searches all sites only.
+    """
     if "{site}" not in template:
         return re.compile(r"(?!)(?P<words>)(?P<site>)")
     pattern = re.escape(template)
@@ -233,7 +237,7 @@ _UNITS = {"s": timedelta(seconds=1), "day": timedelta(days=1), "hour": timedelta
 
 
 def _span(engine: Engine, values: dict[str, list[str]]) -> Span | None:
-    """Return the range of time of a search, or `None` if it has no readable range."""
+    """Return the range of time that a search is limited to, or `None` if it has no readable range."""
     if engine.times is None:
         return None
     ends: dict[str, datetime] = {}

@@ -1,7 +1,7 @@
-"""Faults of the lab: decide how a request is answered, from the profile and the requests counted before it.
+"""Decide how the lab answers a request, from its profile and from the requests counted before.
 
-Chance is a hash of (seed, host, URL, number of the request for this URL). It depends on neither time nor client; only
-the shares of the profile and the counters of limits and blocks differ between clients and over time.
+Random choices depend on a hash of (seed, host, URL, number of the request for this URL), but on neither time nor
+client. Only the shares in the profile and the counters of limits and blocks differ between clients and over time.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class LabRequest:
 
 @dataclass(frozen=True, slots=True)
 class LabDecision:
-    """The decision about a request.
+    """How a request will be answered.
 
     Attributes:
         latency_s: Time to wait before the answer.
@@ -52,7 +52,7 @@ class LabDecision:
 
 @dataclass(slots=True)
 class _Visits:
-    """Recent requests of one client to one host, and its block."""
+    """The recent requests of one client to one host, and the end of its block."""
 
     limited: deque[float] = field(default_factory=deque)
     watched: deque[float] = field(default_factory=deque)
@@ -62,7 +62,7 @@ class _Visits:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """The counters that decisions depend on. They grow with the number of URLs.
+    """Counters that decisions depend on. Their size grows with the number of URLs.
 
     Attributes:
         requests: Number of requests by (host, target).
@@ -74,9 +74,11 @@ class Memory:
 
 
 def decide(conduct: Conduct, seed: int, request: LabRequest, memory: Memory) -> LabDecision:
-    """Decide the answer to a request, and count the request in `memory`.
+    """Decide how a request is answered, and count it in `memory`.
 
-    The client comes first (dead host, block, rate limit), then the URL (moved, lost), then chance (faults).
+    Rules about the client are applied first (dead host, block, rate limit), then rules about the URL (moved, lost),
+    then
+    random faults.
     """
     url = request.host, request.path
     memory.requests[url] += 1
@@ -127,7 +129,7 @@ def _count_recent(moments: deque[float], window_s: float, t: float) -> int:
 
 
 def _lasting_answer(conduct: Conduct, seed: int, url: tuple[str, str]) -> LabAnswer | None:
-    """Return the answer that this URL always gets, if it was moved or lost."""
+    """Return the answer that every request for this URL gets, if it was moved or lost; else `None`."""
     if not url[0].startswith("www.") and chance.share(seed, "moved", *url) < conduct.moved:
         return LabAnswer.MOVED
     return _draw(conduct.lost.items(), chance.share(seed, "lost", *url))

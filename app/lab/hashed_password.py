@@ -1,4 +1,4 @@
-"""Client side of the lab's login form whose script hashes the password."""
+"""The client side of a login form in the lab whose script hashes the password."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tasks.signin.methods import FormSignIn
 
 
 class HashedPassword(FormSignIn):
-    """A sign-in by a form that expects the password hashed with a salt."""
+    """A sign-in method for forms that expect the password hashed with a salt."""
 
     def __init__(self, rules: SignInRules) -> None:
         if rules.form is None:
@@ -19,7 +19,7 @@ class HashedPassword(FormSignIn):
         super().__init__(rules.form)
 
     def password_sent(self, form: Form, password: str) -> str:
-        """Return the hash."""
+        """Return the hash that is sent instead of the password."""
         salt = dict(form.fields).get(SALT)
         if salt is None:
             raise SignInBroken("the form for {action} has no field {salt!r}", action=form.action, salt=SALT)

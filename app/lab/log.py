@@ -1,6 +1,6 @@
-"""Request log of the lab: one line per request, in the order of the answers.
+"""The request log of the lab: one line per request, in the order of the answers.
 
-Requests for the lab's own pages are left out, and so is anything that is not HTTP (the server refuses it with 400).
+Requests for the lab's own pages are not logged, nor is anything that is not HTTP (the server refuses it with 400).
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ MAX_ENTRIES = 200_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogEntry:
-    """One request.
+    """A logged request, with its answer.
 
     Attributes:
-        t: Seconds of the lab's time at its arrival (monotonic).
+        t: Time of arrival in seconds of the lab's time (monotonic).
         client: Source address.
         host: Host of the request in lower case without port.
         path: Path with query string.
         status: Status of the answer, or 0 if there was none.
         outcome: A `LabAnswer`, an outcome of a sign-in server, or robots, favicon, login, unknown_host, bad_method,
             client_gone.
-        bytes: Size of the body sent.
+        bytes: Size of the body that was sent.
         tried: Number of this request among those for its URL, from 1. Zero if they are not counted.
     """
 
@@ -44,10 +44,10 @@ class LogEntry:
 
 
 class LabLog:
-    """The entries in memory, and optionally in a file. Other threads may read it.
+    """The log in memory, and optionally in a file. Any thread may read it.
 
     Attributes:
-        started: Wall time at which the lab's time begins.
+        started: System time at which the lab's time was zero.
     """
 
     def __init__(self, started: datetime, path: Path | None = None) -> None:
@@ -58,7 +58,10 @@ class LabLog:
         self._file: TextIO | None = path.open("w", encoding="utf-8", buffering=1) if path else None
 
     def add(self, entry: LogEntry) -> None:
-        """Add a request. Call it before the last byte of the answer is sent."""
+        """Add a request.
+
+        Call it before the last byte of the answer is sent, so that a client finds its request in the log.
+        """
         with self._lock:
             self._entries.append(entry)
         if self._file:
@@ -70,7 +73,7 @@ class LabLog:
             return tuple(self._entries)
 
     def line(self, entry: LogEntry) -> str:
-        """Return an entry as a line of JSON, with the wall time next to the lab's time."""
+        """Return an entry as a line of JSON. It contains the lab's time and the system time."""
         wall = (self.started + timedelta(seconds=entry.t)).isoformat()
         return json.dumps({"t": 0, "wall": wall} | asdict(entry) | {"t": round(entry.t, 6)}) + "\n"
 

@@ -1,9 +1,9 @@
-"""Markup made from the rules that read it: HTML from CSS selectors, JSON from paths.
+"""Generate HTML from the CSS selectors, and JSON from the paths, of the rules that will read it.
 
-A selector becomes the element that it would match. Tags, ids, classes, attributes, ``:nth-child(n)``, ``:first-child``,
+A selector becomes an element that it matches. Tags, ids, classes, attributes, ``:nth-child(n)``, ``:first-child``,
 descendants, children and following siblings are understood. Of alternatives ("a, b" or "a | b") the first is used.
-Conditions such as ``:last-child``, ``:not(...)`` and ``:has(...)`` are expected to hold by themselves, because each
-element is made once and contains its fields. Other selectors raise `NotSimple`.
+Conditions such as ``:last-child``, ``:not(...)`` and ``:has(...)`` are ignored: they are expected to be true, because
+each element is made once and contains its fields. Other selectors raise `NotSimple`.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ Row = Sequence[tuple[str, str]]
 
 
 class NotSimple(ValueError):
-    """A selector that no element can satisfy."""
+    """A selector is too complicated to generate an element for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compound:
-    """One element of a selector.
+    """The part of a CSS selector that describes one element.
 
     Attributes:
-        tag: Empty allows any tag.
-        attributes: Required attributes, including id and classes (each a pair of its own).
-        place: Place among the parent's children, from 1. Zero allows any place.
-        is_sibling: It follows the element before it as a sibling. Otherwise it is inside that element.
+        tag: Name of the element. Empty allows any name.
+        attributes: Required attributes as (name, value), also id and classes (one pair for each class).
+        place: Place among the children of the parent, from 1. Zero allows any place.
+        is_sibling: True if the element follows the one of the compound before, False if it is inside that element.
     """
 
     tag: str = ""
@@ -48,13 +48,13 @@ class Compound:
 
     @property
     def weight(self) -> int:
-        """The number of its requirements."""
+        """The number of conditions that an element must fulfil."""
         return bool(self.tag) + len(self.attributes) + bool(self.place)
 
 
 @lru_cache(maxsize=1024)
 def parse_selector(selector: str) -> tuple[Compound, ...]:
-    """Return the elements of a selector's first alternative, outermost first. Raises NotSimple."""
+    """Return the parts of a selector's first alternative, the one for the outermost element first. Raises NotSimple."""
     try:
         first = cssselect.parse(selector)[0]
     except cssselect.SelectorError as error:
@@ -107,7 +107,7 @@ _TABLES = frozenset({"table", "thead", "tbody"})
 
 @dataclass(slots=True)
 class Element:
-    """An element under construction. `text` is HTML."""
+    """An HTML element under construction. `text` is HTML."""
 
     tag: str
     attributes: dict[str, str] = field(default_factory=dict)
@@ -115,7 +115,7 @@ class Element:
     children: dict[Compound, Element] = field(default_factory=dict)
 
     def html(self) -> str:
-        """Return its HTML."""
+        """Return the element as HTML."""
         attributes = "".join(f' {name}="{escape(value)}"' for name, value in self.attributes.items())
         if self.tag in _VOID:
             return f"<{self.tag}{attributes}>"
@@ -124,7 +124,7 @@ class Element:
 
 
 def write_records(selector: str, rows: Iterable[Row]) -> str:
-    """Return HTML with one record that the selector matches for each row. Raises NotSimple."""
+    """Return HTML with one element for each row. The selector matches these elements. Raises NotSimple."""
     *outer, record = parse_selector(selector)
     html = "".join(_make_record((*outer, record), row).html() for row in rows)
     if record.tag == "tr" and not any(compound.tag in _TABLES for compound in outer):
@@ -156,7 +156,10 @@ def _make_record(record: tuple[Compound, ...], row: Row) -> Element:
 
 @lru_cache(maxsize=1024)
 def _parse_field(record: tuple[Compound, ...], rule: str) -> tuple[tuple[Compound, ...], str]:
-    """Return the elements inside a record and the attribute that a field's first alternative reads."""
+    """Read a rule for a field of a record: return the path to its element inside the record, and the attribute to read.
+
+    Of alternatives, the first is used.
+    """
     rule = rule.split(" | ")[0].strip()
     selector, at, name = rule.rpartition("@")
     if not at or "]" in name:
@@ -172,7 +175,10 @@ def _parse_field(record: tuple[Compound, ...], rule: str) -> tuple[tuple[Compoun
 
 
 def _grow(top: Element, compounds: Sequence[Compound]) -> Element:
-    """Add the missing elements of the compounds below `top`, and return the last one."""
+    """Add elements below `top` so that the compounds match them, and return the innermost one.
+
+    Existing elements are used.
+    """
     parent = element = top
     for compound in compounds:
         parent = parent if compound.is_sibling else element
@@ -206,7 +212,7 @@ def _make_element(compound: Compound) -> Element:
 
 
 def write_json(rules: PageRules, title: str, rows: Iterable[Row]) -> str:
-    """Return the JSON document of a page made from the paths of its rules."""
+    """Return the JSON document that a page's rules read: the paths in the rules lead to the rows."""
     begin = 1 if rules.embedded else 0  # a list of the script elements
     document = nest(paths_of(rules.review)[0][begin:], [make_object(row) for row in rows])
     for template in values_of(rules.page_title)[:1]:
@@ -216,7 +222,7 @@ def write_json(rules: PageRules, title: str, rows: Iterable[Row]) -> str:
 
 
 def make_object(row: Row) -> Any:
-    """Return the JSON object of a record, with each value at the paths of its field."""
+    """Return the JSON object of a record. The path of each field leads to the field's value."""
     made: Any = {}
     for rule, value in row:
         for template in values_of(rule)[:1]:
@@ -232,9 +238,10 @@ def make_object(row: Row) -> Any:
 
 
 def nest(path: Path, value: Any) -> Any:
-    """Return a document with a value at a path.
+    """Return a JSON document in which a path leads to a value.
 
-    A list becomes the members of the last list on the path. Other lists on the path have one member.
+    If the value is a list, its items become the items of the last list on the path. Other lists on the path have one
+    item.
     """
     is_list = isinstance(value, list) and EACH in path
     for step in reversed(path):
@@ -248,7 +255,7 @@ def nest(path: Path, value: Any) -> Any:
 
 
 def merge(one: Any, other: Any) -> Any:
-    """Return two documents in one. At a place where both have a value, the second one's is used."""
+    """Merge two JSON documents. If both have a value at the same place, that of `other` is used."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one | other | {key: merge(one[key], other[key]) for key in one.keys() & other.keys()}
     if isinstance(one, list) and isinstance(other, list):

@@ -1,7 +1,7 @@
 """Pages of the lab: which pages each site has for a query, their addresses, and their texts.
 
-No page is stored. The pages of a query follow from (seed, site, keywords), and the path of a page carries all that its
-text follows from, so any product can be searched. A share of the hits of a query with several keywords are *brand
+No page is stored. The pages of a query are a function of (seed, site, keywords). The path of a page contains everything
+that its text depends on, so any product can be searched. If a query has several keywords, some of its hits are *brand
 pages*: pages of the query for its first keyword alone, so products of one brand share pages.
 """
 
@@ -46,7 +46,7 @@ TEMPLATES: Mapping[str, Mapping[str, str]] = _load_data("templates.yaml")
 
 @dataclass(frozen=True, slots=True)
 class PageName:
-    """The identity of a page: its number, from 0, among the pages that a site has for a query."""
+    """The identity of a page: its site, query, and number (from 0) among the pages of the query."""
 
     site: str
     keywords: tuple[str, ...]
@@ -65,7 +65,11 @@ _SHAPES_BY_SITE = {
 
 
 def path_of(seed: int, rules: str, page: PageName) -> str:
-    """Return the path of a page on a site that is read with the page rules of that name."""
+    """Return the path of a page on its site.
+
+    Args:
+        rules: Name of the page rules with which the site is read.
+    """
     # Check sum, number and keywords in hexadecimal. GB 18030 has every character, and Chinese ones in two bytes.
     check = chance.number(seed, "id", page.site, page.number, *page.keywords) % (1 << 8 * _CHECK_BYTES)
     words = "\x00".join(page.keywords).encode("gb18030", "replace")
@@ -110,13 +114,13 @@ _DATES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Post:
-    """One review as its page prints it.
+    """One review on a page, in the form in which the page shows it.
 
     Attributes:
-        key: Its id on its site.
-        date: Date as printed (UTC+8), in one of several forms.
-        at: The same moment. Its page may print the day only.
-        rating: From 1 to 5, or `None` if the site prints no rating.
+        key: Id of the review on its site.
+        date: Date as shown (UTC+8), in one of several forms. The page may show the day only.
+        at: Time that the date stands for.
+        rating: From 1 to 5, or `None` if the site shows no rating.
     """
 
     key: str
@@ -138,12 +142,12 @@ class Content:
 
 
 def write_page(seed: int, page: PageName, rules: str, texts: Sequence[str]) -> Content:
-    """Write a page. The same page always gets the same words.
+    """Write the content of a page. The same page always gets the same words.
 
     Args:
         rules: Name of the site's page rules. The page gets several posts if the name contains thread, comments, reviews
             or answers, else one.
-        texts: Review texts, at least one.
+        texts: Review texts to choose from, at least one.
     """
     rng = chance.generator(seed, "page", page.site, page.number, *page.keywords)
     subject = "".join(page.keywords)
@@ -168,7 +172,7 @@ def write_page(seed: int, page: PageName, rules: str, texts: Sequence[str]) -> C
 
 
 def draw_title(rng: Random) -> str:
-    """Return a headline about no particular product, for the margins of a page."""
+    """Return a headline that names no product, for the margins of a page."""
     name = _pick(rng, _SURNAMES) + _pick(rng, WORDING["given_names"])
     return f"{name}投诉：{_pick(rng, WORDING['problems'])}"
 
@@ -209,15 +213,15 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f\s\ufeff]+")
 
 
 def make_texts() -> tuple[str, ...]:
-    """Return review texts made of the parts in `texts.yaml`: mostly complaints, and all other voices."""
+    """Return review texts composed of the parts in `texts.yaml`: mostly complaints, and some of each other voice."""
     return tuple("".join(parts) for voice in TEXTS.values() for parts in product(*voice))
 
 
 def load_texts(folder: Path | None, avoid: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return the review texts of a folder, or made ones if it has none.
+    """Read real review texts from a folder. If it has none, compose artificial ones.
 
     Args:
-        folder: Folder with CSV files of real reviews. It may be missing. `None` gives made texts.
+        folder: Folder with CSV files of real reviews. It may be missing. `None` gives artificial texts.
         avoid: Regular expressions. A text that matches one is left out: a review with "please sign in first" would
             make a good page look like a login wall.
 
@@ -242,7 +246,7 @@ def _read_reviews(folder: Path | None) -> Iterator[str]:
 def select_fitting(texts: tuple[str, ...], words: Iterable[str]) -> tuple[str, ...]:
     """Return the texts that contain one of the words, or all texts if fewer than 20 do.
 
-    It searches all texts, so cache the result.
+    All texts are searched each time, so cache the result.
     """
     words = tuple(words)
     found = tuple(text for text in texts if any(word in text for word in words))
@@ -272,11 +276,11 @@ _SPELLINGS = ("?utm_source=search", "#top", "?utm_source=search&utm_medium=organ
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """One entry in the list of an engine.
+    """One entry in the result list of an engine.
 
     Attributes:
-        page: The page it links to.
-        url: Its address as listed. If the page is listed again, it has tracking parameters or a fragment.
+        page: The page that the entry links to.
+        url: Address of the page as listed. If a page is listed twice, one has tracking parameters or a fragment.
     """
 
     page: PageName
@@ -289,11 +293,11 @@ class Corpus:
     def __init__(
         self, catalog: Catalog, seed: int, texts: tuple[str, ...], hits: Mapping[str, int] | None = None
     ) -> None:
-        """Set up a corpus.
+        """Set up the pages of a catalog's sites.
 
         Args:
             texts: Review texts, at least one.
-            hits: Number of different pages for any query, by site. Other sites draw it.
+            hits: Number of different pages for any query, by site. For other sites the number is random.
         """
         self._fixed_hits = hits or {}
         self._catalog = catalog
@@ -304,7 +308,7 @@ class Corpus:
         self._dates = lru_cache(maxsize=256)(self._date_pages)
 
     def hits(self, site: str, keywords: tuple[str, ...]) -> int:
-        """Return the number of hits of a query on a site. It is lognormal, and 0 for one query in ten."""
+        """Return the number of hits of a query on a site. It is lognormally distributed, and 0 for one query in ten."""
         if keywords and site in self._fixed_hits:
             return self._fixed_hits[site]
         draw = chance.share(self._seed, "hits", site, *keywords)
@@ -328,10 +332,10 @@ class Corpus:
         return write_page(self._seed, page, rules, self._texts_for(page.keywords))
 
     def list_entries(self, site: str, keywords: tuple[str, ...], span: Span | None) -> tuple[Listed, ...]:
-        """Return the entries that an engine lists, best hit first.
+        """Return the entries of the result list for a query on a site, the best hit first.
 
         Args:
-            span: Lists only pages whose first post is from this time.
+            span: Limits the list to pages whose first post is from this time; `None` for no limit.
         """
         entries = self.listing(site, keywords)
         if span is None:
@@ -343,7 +347,7 @@ class Corpus:
         return {page: self.content(page).posts[0].at for page in self.pages(site, keywords)}
 
     def _pages(self, site: str, keywords: tuple[str, ...]) -> tuple[PageName, ...]:
-        """Return the different pages that a site has for a query, best hit first."""
+        """Return the different pages that a site has for a query, the best hit first."""
         brand_hits = self.hits(site, keywords[:1]) if len(keywords) > 1 else 0
         found: dict[PageName, None] = {}
         for place in range(self.hits(site, keywords)):
@@ -357,7 +361,7 @@ class Corpus:
         return tuple(found)
 
     def _listing(self, site: str, keywords: tuple[str, ...]) -> tuple[Listed, ...]:
-        """Return the entries that an engine lists for a query on a site: every page once, some of them twice."""
+        """Return the entries of the result list for a query on a site: every page once, some of them twice."""
         places: list[tuple[float, Listed]] = []
         for place, page in enumerate(self.pages(site, keywords)):
             url = self.url(page)

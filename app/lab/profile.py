@@ -1,8 +1,8 @@
 """Profiles of the lab: validated files that describe how hosts treat clients.
 
-A profile is a list of ``pairs``. A pair describes how the hosts it matches treat the clients it matches, from a moment
-of the lab's time on. Later pairs override earlier ones key by key, as in the scenarios of the simulator. A limit or
-block of null removes the one of an earlier pair.
+A profile is a list of ``pairs``. A pair describes how some hosts treat some clients, from a certain second of the lab's
+time on. If several pairs match, each key is taken from the last one that has it, as in the scenarios of the simulator.
+A limit or block of null removes that of an earlier pair.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ HostRole = Literal["engine", "site"]
 
 
 class ProfileError(InputError):
-    """A wrong or missing lab profile. The message names the key of each problem."""
+    """A lab profile is wrong or missing. The message names the key of each problem."""
 
 
 Lost = Literal[LabAnswer.NOT_FOUND, LabAnswer.GONE]
@@ -60,7 +60,7 @@ class _ProfilePart(BaseModel):
 
 
 class RateLimit(_ProfilePart):
-    """A limit of ``requests`` per ``window_s`` for one client at one host. Requests over it get ``answer``."""
+    """A limit of ``requests`` per ``window_s`` for one client at one host. Further requests get ``answer``."""
 
     requests: int = Field(ge=1)
     window_s: float = Field(gt=0)
@@ -69,7 +69,7 @@ class RateLimit(_ProfilePart):
 
 
 class Block(_ProfilePart):
-    """A block: after ``requests`` per ``window_s``, a client gets ``answer`` from one host for ``for_s``."""
+    """A rule for blocking: after ``requests`` to a host within ``window_s``, a client gets ``answer`` for ``for_s``."""
 
     requests: int = Field(ge=1)
     window_s: float = Field(gt=0)
@@ -78,17 +78,17 @@ class Block(_ProfilePart):
 
 
 class Conduct(_ProfilePart):
-    """The conduct of a host towards a client. The defaults are those of a perfect host.
+    """How a host treats a client. The defaults describe a perfect host.
 
     Attributes:
         latency_ms: Lowest and highest time before the answer.
         faults: Share of requests that get each fault.
-        fault_tries: With 0, each request draws its fault again. With n, a URL has one fault or none, and it lasts
-            for the first 1 to n requests for that URL by any client.
+        fault_tries: If 0, each request has a fault or not, at random. If n, a URL has one fault or none, and its fault
+            lasts for the first 1 to n requests for that URL by any client.
         hang_s: Longest duration of a hang.
         lost: Share of URLs that are lost for good.
         moved: Share of URLs (on hosts without www.) that have moved to the host with www.
-        dead: No request is answered, not even for robots.txt.
+        dead: True if no request is answered, not even for robots.txt.
     """
 
     latency_ms: Annotated[tuple[Milliseconds, Milliseconds], AfterValidator(_check_range)] = (0, 0)
@@ -103,13 +103,13 @@ class Conduct(_ProfilePart):
 
 
 class PairConduct(Conduct):
-    """The conduct of some hosts towards some clients from a moment on.
+    """How some hosts treat some clients from a certain time on.
 
     Attributes:
         client: Address of a crawl node, or a pattern (127.0.0.*).
         host: Name of a site or host, with or without www., or a pattern (315*).
-        role: Only engines, or only sites.
-        from_s: Seconds of the lab's time when it begins.
+        role: Limits the pair to engines or to sites.
+        from_s: Second of the lab's time from which the pair applies.
     """
 
     client: str = "*"
@@ -118,25 +118,25 @@ class PairConduct(Conduct):
     from_s: float = Field(default=0, ge=0)
 
     def matches(self, client: str, host: str, role: HostRole) -> bool:
-        """Return True if the pair matches this client and host at any time."""
+        """Return True if the pair applies to this client and host, regardless of the time."""
         return (
             self.role in (None, role) and fnmatchcase(client, self.client) and matches_host(self.host, host)
         )
 
 
 class RobotsProfile(_ProfilePart):
-    """The rules of robots.txt.
+    """What the robots.txt of the hosts contain.
 
     Attributes:
         refuse: Patterns of the hosts that refuse all paths.
-        crawl_delay_s: Delay by pattern of host. The last matching pattern counts.
+        crawl_delay_s: Crawl delay by pattern of host. If several patterns match, the last one applies.
     """
 
     refuse: tuple[str, ...] = ()
     crawl_delay_s: dict[str, Annotated[float, Field(gt=0, le=60)]] = Field(default_factory=dict)
 
     def text(self, host: str) -> str:
-        """Return the robots.txt of a host (lower case, no port)."""
+        """Return the robots.txt of a host (in lower case without port)."""
         is_refused = any(matches_host(pattern, host) for pattern in self.refuse)
         delays = [delay for pattern, delay in self.crawl_delay_s.items() if matches_host(pattern, host)]
         lines = ["User-agent: *", "Disallow: /" if is_refused else "Disallow:"]
@@ -147,10 +147,10 @@ class Wall(_ProfilePart):
     """A login wall with a form.
 
     Attributes:
-        user, password: The one account.
+        user, password: The only account.
         session_s: Duration of a session.
-        answer: Answer without a session: a page with status 200, or a redirect to the form.
-        hashed: The script of the form hashes the password with a salt.
+        answer: Answer to requests without a session: a page with status 200, or a redirect to the form.
+        hashed: True if the script of the form hashes the password with a salt.
     """
 
     user: str
@@ -161,7 +161,7 @@ class Wall(_ProfilePart):
 
 
 class Profile(_ProfilePart):
-    """A lab profile.
+    """The content of a profile file: how hosts treat clients, robots.txt, and login walls.
 
     Attributes:
         doors: Login walls by host without www.
@@ -182,7 +182,7 @@ _CONDUCT_KEYS = frozenset(Conduct.model_fields)
 
 
 class Conducts:
-    """The conduct of each host towards each client over time: the matching pairs of a profile, merged."""
+    """Finds how each host treats each client over time. All matching pairs of a profile are merged."""
 
     def __init__(self, profile: Profile) -> None:
         self._pairs = profile.pairs
@@ -190,7 +190,7 @@ class Conducts:
         self._merged = lru_cache(maxsize=65536)(self._merge)
 
     def find(self, client: str, host: str, role: HostRole, t: float) -> Conduct:
-        """Return the conduct of a host towards a client at `t` seconds of the lab's time."""
+        """Return how a host treats a client at `t` seconds of the lab's time."""
         return self._merged(client, host, role, bisect_right(self._moments, t))
 
     def _merge(self, client: str, host: str, role: HostRole, n_moments: int) -> Conduct:
@@ -213,7 +213,7 @@ def list_built_in() -> tuple[str, ...]:
 
 
 def load_profile(spec: str) -> Profile:
-    """Load a profile by the name of a built-in one or by the path of a file.
+    """Load a profile, given by the name of a built-in one or by the path of a file.
 
     Raises:
         ProfileError: The profile is missing, is not YAML, or has a wrong key or value.

@@ -1,4 +1,4 @@
-"""A lab in a thread, next to the command, test or demo that needs it."""
+"""Run a lab in a thread of a command, a test or a demo."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def running_lab(
     Its ``host``, ``port``, ``log``, ``sign_ins`` and ``web`` may be used from the caller's thread.
 
     Raises:
-        InputError: As `Lab` and `Lab.start`.
+        InputError: The profile is wrong, the address is not loopback, or the port is taken.
     """
     lab = Lab(catalog, profile, seed=seed, log_path=log_path, reviews=reviews)
     with event_loop_runner() as runner:

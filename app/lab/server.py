@@ -1,4 +1,7 @@
-"""HTTP server of the lab. The Host header selects the site, the source address the client. It logs each request."""
+"""The HTTP server of the lab.
+
+The Host header selects the site, the source address stands for the client. Each request is logged.
+"""
 
 from __future__ import annotations
 
@@ -40,13 +43,13 @@ _FIXED = {
 
 
 class Lab:
-    """A local web on one port.
+    """A local web of simulated sites on one port.
 
     Attributes:
-        host, port: Its address. The port is 0 before the start.
+        host, port: Address of the server. The port is 0 before the start.
         web: The web without faults.
         log: One entry per request.
-        sign_ins: Sign-in servers by host without www., at first those of the profile's login walls.
+        sign_ins: Sign-in servers by host without www. At the start, these are the login walls of the profile.
     """
 
     def __init__(
@@ -65,7 +68,7 @@ class Lab:
             profile: A profile, the name of a built-in one, or a file.
             seed: Seed of pages and faults.
             log_path: File for the log. `None` keeps it in memory only.
-            reviews: Folder of real review texts. If it is missing or `None`, texts are made.
+            reviews: Folder of real review texts. If it is missing or `None`, artificial texts are composed.
 
         Raises:
             ProfileError: The profile is wrong.
@@ -87,7 +90,7 @@ class Lab:
         self._runner: web.ServerRunner | None = None
 
     async def start(self, host: str, port: int) -> None:
-        """Listen, and begin the lab's time.
+        """Listen for requests, and begin to count the lab's time.
 
         Args:
             host: An address in 127.0.0.0/8.
@@ -141,7 +144,7 @@ class Lab:
         return await self._answer_for_host(asked, role, request)
 
     async def _reply_to_sign_in(self, asked: LabRequest, request: web.BaseRequest) -> web.Response | None:
-        """Return the reply of the host's sign-in server, or `None` if the request may pass."""
+        """Return the reply of the host's sign-in server, or `None` if the site should answer the request."""
         server = self.sign_ins.get(asked.host.removeprefix("www."))
         if server is None or asked.path == "/robots.txt":
             return None
@@ -162,7 +165,10 @@ class Lab:
     async def _answer_for_host(
         self, asked: LabRequest, role: HostRole, request: web.BaseRequest
     ) -> web.StreamResponse:
-        """Answer for a host of the catalog. Only a dead host has faults for robots.txt and the other fixed paths."""
+        """Answer a request for a host of the catalog. Requests for robots.txt and other fixed paths get no faults.
+
+        Only a dead host does not answer them.
+        """
         conduct = self._conducts.find(asked.client, asked.host, role, asked.t)
         path = asked.path.partition("?")[0]
         if path == "/robots.txt" and not conduct.dead:
@@ -205,7 +211,7 @@ class Lab:
     async def _send_nothing(
         self, asked: LabRequest, decision: LabDecision, request: web.BaseRequest
     ) -> web.Response:
-        """Reset the connection: now, or at the end of a hang."""
+        """Reset the connection without an answer: at once, or after a hang."""
         # Log first, so that a client that gives up finds its request in the log.
         self._note(asked, decision.answer.value, 0, 0, decision)
         if decision.answer is LabAnswer.HANG:
@@ -232,7 +238,7 @@ class Lab:
         return response
 
     def _own_page(self, asked: LabRequest, request: web.BaseRequest) -> web.Response:
-        """Answer for the lab's own pages, which are not logged, and for hosts that the catalog does not have."""
+        """Answer a request for a page of the lab itself, or for a host that is not in the catalog. It is not logged."""
         if not _is_own(asked.host):
             text = f"The lab knows no host {asked.host!r}; those it knows are listed at http://{LAB_HOST}/\n"
             unknown = LabResponse(404, "text/plain; charset=utf-8", text.encode())
@@ -267,7 +273,7 @@ def _is_own(host: str) -> bool:
 
 
 def _refusing_patterns(catalog: Catalog) -> tuple[str, ...]:
-    """Return the patterns of the catalog for refusals and empty answers."""
+    """Return the regular expressions by which the rules of the catalog recognise refusals and empty answers."""
     results = [engine.results for engine in catalog.engines.values()]
     patterns = [pattern for rules in results for pattern in (*rules.empty, *rules.blocked)]
     patterns += [pattern for page_rules in catalog.rules.values() for pattern in page_rules.blocked]
@@ -275,7 +281,7 @@ def _refusing_patterns(catalog: Catalog) -> tuple[str, ...]:
 
 
 def _index(lab: Lab) -> str:
-    """Return the lab's front page, which lists engines and sites."""
+    """Return the lab's front page. It lists the engines and sites."""
     catalog = lab.web.catalog
     hosts = [f"{name}: {engine.url}" for name, engine in catalog.engines.items()]
     hosts += [

@@ -1,8 +1,8 @@
-"""Login wall of the lab: a form with name and password, and its sessions.
+"""A login wall of the lab: a form with name and password, and the sessions of its users.
 
 A sign-in server stands in front of a site. It replies to requests for its own pages (`/login`, `/member`) and to
-clients that are not signed in. For others it returns `None`, and the site answers. Its time is the lab's and its chance
-is a hash, so it is a pure state machine.
+clients that are not signed in. For other requests it returns `None`, and the site answers. It uses the lab's time and
+random numbers from a hash, so its replies depend only on the requests before.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ SignInServer = Callable[[SignInRequest], Reply | None]
 
 @dataclass(slots=True)
 class FormServer:
-    """The form of a login wall, and its sessions.
+    """A login wall with a form.
 
     Attributes:
         sessions: End of each session by id, in seconds of the lab's time.
-        forms: CSRF token of each form shown, by visit. It is good for one try.
-        shown: Number of forms shown.
+        forms: CSRF token of each shown form, by visit. It can be used once.
+        shown: Number of times the form was shown.
     """
 
     wall: Wall
@@ -66,7 +66,7 @@ class FormServer:
     shown: int = 0
 
     def __call__(self, request: SignInRequest) -> Reply | None:
-        """Return the reply to a request, or `None` if it is signed in."""
+        """Return the reply to a request, or `None` if the client is signed in and the site should answer."""
         if (reply := self.reply_for_own_page(request)) is not None:
             return reply
         if self.is_signed_in(request):
@@ -76,7 +76,7 @@ class FormServer:
         return "login_page", notice(200, _ASK_TO_SIGN_IN, '<p><a href="/login">登录</a></p>')
 
     def reply_for_own_page(self, request: SignInRequest) -> Reply | None:
-        """Return the reply for the form or the member page, or `None` for another page."""
+        """Return the reply to a request for the form or the member page, or `None` for another path."""
         match request.method, request.path:
             case "GET", "/login":
                 return self._show_form(_ASK_TO_SIGN_IN)
@@ -87,7 +87,7 @@ class FormServer:
         return None
 
     def is_signed_in(self, request: SignInRequest) -> bool:
-        """Return True if a request carries a session that has not ended."""
+        """Return True if the request has a session that has not ended."""
         return self.sessions.get(request.cookies.get("sid", ""), -1.0) > request.t
 
     def _show_form(self, note: str) -> Reply:
@@ -112,10 +112,10 @@ class FormServer:
 
 
 def hash_password(salt: str, password: str) -> str:
-    """Return the password as the script of the site sends it."""
+    """Return the hash of a password that the script of the form sends."""
     return sha256(f"{salt}{password}".encode()).hexdigest()
 
 
 def make_token(seed: int, kind: str, number: int) -> str:
-    """Return a secret of the lab. It is the same for the same seed."""
+    """Return a secret text. The same seed, kind and number always give the same text."""
     return f"{kind}-{chance.number(seed, 'door', kind, number):016x}"

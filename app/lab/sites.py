@@ -1,10 +1,10 @@
-"""Sites of the lab: the pages that their rules read, and lists of pages that a site shows to everyone.
+"""Sites of the lab: pages that the sites' rules can read, and lists of pages.
 
-Rules with `main_text` get articles. Other rules get pages made from their selectors or paths. If the rules are not
-simple, the page is a plain one that they can't read.
+For rules with `main_text`, articles are written. For other rules, pages are generated from their selectors or paths. If
+the rules are not simple, the page is a plain one that they can't read.
 
-A list has pages of `PRODUCTS`. If its address ends with .xml, it is a sitemap index of two sitemaps, the second one
-compressed. Other lists are written like the result pages of their engine.
+A list shows the pages for the keywords in `PRODUCTS`. If its address ends with .xml, it is a sitemap index of two
+sitemaps, the second one compressed. Other lists are written like the result pages of their engine.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _PARAGRAPH_CHARS = 160
 
 
 def write_content(rules: PageRules, content: Content) -> str:
-    """Write a page of a site: the content of an HTML page, or a whole JSON document."""
+    """Write a page of a site, and return the content of an HTML page or a whole JSON document."""
     if rules.main_text:
         return _write_article(content)
     if rules.format == "json":
@@ -65,7 +65,7 @@ def _rows(rules: PageRules, content: Content) -> list[Row]:
 
 
 def _write_article(content: Content) -> str:
-    """Write one main text, with the notes that news sites put around it."""
+    """Write a page with one main text, surrounded by the notes that news sites add."""
     post = content.posts[0]
     draw = chance.number(0, "article", post.key)
     lead = WORDING["reported"][draw % len(WORDING["reported"])].format(subject=content.subject)
@@ -108,12 +108,12 @@ _NEWS = 'xmlns:news="http://www.google.com/schemas/sitemap-news/0.9"'
 
 
 def list_pages(corpus: Corpus, site: str) -> tuple[Listed, ...]:
-    """Return all entries that a site lists."""
+    """Return all entries of a site's list of pages."""
     return tuple(one for name in PRODUCTS for one in corpus.list_entries(site, keywords_of(name), None))
 
 
 def number_in_list(engine: Engine, target: str) -> int:
-    """Return the number of the list page at a path with query string, or 0 if the list has no such page."""
+    """Return the number (from 1) of the list page at a path with query string, or 0 if the list has no such page."""
     path, _, query = target.partition("?")
     before, numbered, after = (urlsplit(engine.url).path or "/").partition("{page}")
     number = "([1-9][0-9]{0,5})" if numbered else "()"
@@ -128,7 +128,7 @@ def number_in_list(engine: Engine, target: str) -> int:
 
 
 def find_sitemap(engine: Engine, corpus: Corpus, site: str, path: str) -> LabResponse | None:
-    """Return the sitemap index or the sitemap of a list at a path, or `None` for another path."""
+    """Return the sitemap index or the sitemap at a path, or `None` if the path is neither."""
     url = urlsplit(engine.url)
     stem = url.path.removesuffix(".xml")
     if url.path == stem or not path.startswith(stem):

@@ -1,4 +1,4 @@
-"""The web without faults: a host and a path give a response. It has no state except caches."""
+"""The simulated web without faults: returns the response for a host and a path. It has no state except caches."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ fetch(location.pathname + "?{_PART}").then(answer => answer.json()).then(part =>
 
 
 class LocalWeb:
-    """The engines and sites of a catalog, filled by one corpus."""
+    """The engines and sites of a catalog, with the pages of one corpus."""
 
     def __init__(self, catalog: Catalog, corpus: Corpus) -> None:
-        """Set up the hosts. The corpus must belong to the same catalog."""
+        """Set up the hosts. The corpus must be made from the same catalog."""
         self.catalog = catalog
         self._corpus = corpus
         self._engines: dict[str, list[str]] = {}
@@ -52,16 +52,16 @@ class LocalWeb:
         self.document = lru_cache(maxsize=_CACHED_RESPONSES)(self._document)
 
     def role(self, host: str) -> HostRole | None:
-        """Return the role of a host (lower case, no port), or `None` if the catalog does not have it."""
+        """Return the role of a host (in lower case without port), or `None` if the catalog does not have the host."""
         if _bare(host) in self._engines:
             return "engine"
         return "site" if _bare(host) in self._sites else None
 
     def truth(self, site: str, keywords: tuple[str, ...], *, whole: bool = False) -> tuple[str, ...]:
-        """Return the different page URLs that paging through the results of a query on a site gives.
+        """Return the different URLs of pages that a crawl can find by reading all result pages of a query on a site.
 
         Args:
-            whole: Includes the URLs beyond the engine's cap.
+            whole: True to include URLs beyond the engine's cap.
 
         Raises:
             KeyError: The catalog does not have the site.
@@ -71,7 +71,7 @@ class LocalWeb:
         return tuple(dict.fromkeys(self._corpus.url(entry.page) for entry in listed))
 
     def refusal(self, host: str, target: str, answer: LabAnswer) -> LabResponse:
-        """Return the response of a catalog's host that refuses a page, in words that its rules recognize.
+        """Return the response of a host that refuses a page, in words that the host's rules recognise.
 
         Raises:
             KeyError: The answer has no document (see `app.lab.answers`).
@@ -96,7 +96,10 @@ class LocalWeb:
     # --- engines ----------------------------------------------------------------------------------------------
 
     def _engine_at(self, host: str, target: str) -> str | None:
-        """Return the engine of a result page. If several have its address, their fixed parameters decide."""
+        """Return the engine to which the address of a result page belongs, or `None`.
+
+        If several engines have this address, their fixed parameters decide.
+        """
         path, _, query_string = target.partition("?")
         engines = self.catalog.engines
         names = [
@@ -114,7 +117,7 @@ class LocalWeb:
         return self._result_page(name, query, listed, _next_url(engine, path, query_string, query))
 
     def _list_page(self, site: str, target: str) -> LabResponse | None:
-        """Return a sitemap or a page of a list of a site, or `None` for another target."""
+        """Return the response for a sitemap or a page of a site's list, or `None` if the target is neither."""
         for name in self._lists.get(_bare(site), ()):
             engine = self.catalog.engines[name]
             sitemap = find_sitemap(engine, self._corpus, site, target.partition("?")[0])
@@ -144,7 +147,10 @@ class LocalWeb:
         return LabResponse(200, content_type, body)
 
     def _find(self, engine: Engine, query: Query) -> tuple[Listed, ...]:
-        """Return the hits of a query, on its site or on all sites of the engine. The engine lists the first ones."""
+        """Return all hits of a query, on its site or on all sites of the engine.
+
+        Of these, the engine lists only the first ones.
+        """
         if query.site is None:
             sites = [site for site in self.catalog.sites if self.catalog.engine_of(site) is engine]
         else:
@@ -185,13 +191,13 @@ def _bare(host: str) -> str:
 
 
 def _count_matching(engine: Engine, given: set[tuple[str, str]]) -> int:
-    """Return how many of an engine's fixed parameters a request has, minus those that it lacks."""
+    """Return how many of an engine's fixed URL parameters a request has, minus the number of those that it lacks."""
     fixed = {(name, value) for name, value in engine.params.items() if "{" not in value}
     return len(fixed & given) - len(fixed - given)
 
 
 def _next_url(engine: Engine, path: str, query_string: str, query: Query) -> str:
-    """Return the same request for the next page."""
+    """Return the address of the next result page: the same request with another page number."""
     given = dict(parse_qsl(query_string, keep_blank_values=True, encoding=engine.encoding, errors="replace"))
     offset = engine.first + query.page * engine.step
     for name in engine.paging_params:

@@ -1,1 +1,1 @@
-"""Try sites and their rules on pages."""
+"""Test the definitions and rules of sites on real pages."""

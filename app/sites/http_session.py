@@ -1,4 +1,4 @@
-"""Fetch one page by the crawl's downloader, for `sites try`, `sites check` and `failed show --refetch`."""
+"""Fetch one page with the downloader of the crawl, for `sites try`, `sites check` and `failed show --refetch`."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class AskFailed(ReviewloopError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """A response, after redirects.
+    """The response to a request, after redirects.
 
     Attributes:
         url: the URL that responded.
         headers: headers by lower-case name.
-        redirects: the URLs requested before it, in order.
+        redirects: the URLs requested before `url`, in order.
         elapsed_s: seconds for all requests together.
     """
 
@@ -39,7 +39,7 @@ class Answer:
     elapsed_s: float
 
     def facts(self) -> dict[str, Any]:
-        """Return the answer as `--json` prints it."""
+        """Return those fields of the response that `--json` prints."""
         size = len(self.body)
         return {"url": self.url, "status": self.status, "bytes": size, "seconds": self.elapsed_s}
 
@@ -51,7 +51,7 @@ def ask(
     headers: Mapping[str, str] | None = None,
     trusts: Callable[[str], bool] = nothing,
 ) -> Answer:
-    """Fetch a page, following redirects. Return a response with any status.
+    """Fetch a page, following redirects, and return the response, whatever its status.
 
     Args:
         headers: further headers, sent to the host of `url` only.

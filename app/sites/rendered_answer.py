@@ -1,4 +1,7 @@
-"""Fetch one page as a crawl does, in a browser if scripts make it: for `sites try` and `failed show --refetch`."""
+"""Fetch one page as a crawl does: in a browser if the page is made by scripts.
+
+For `sites try` and `failed show --refetch`.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ _HEAD = 600
 
 
 def is_result_page(catalog: Catalog, site: str, url: str) -> bool:
-    """Return True if a URL is a result page of the site's engine."""
+    """Return True if a URL is a page of search results of the site's engine."""
     engine, requested = catalog.engine_of(site), urlsplit(url)
     book = HostCatalog(catalog)
     if book.name(url) != book.engine_host(catalog.sites[site].engine):
@@ -37,10 +40,10 @@ def is_result_page(catalog: Catalog, site: str, url: str) -> bool:
 
 
 def ask_as_crawl(url: str, settings: Settings, catalog: Catalog, site: str, *, result: bool) -> Answer:
-    """Fetch a page of a site as a crawl does: in a browser if scripts make it.
+    """Fetch a page of a site as a crawl does: in a browser if the page is made by scripts.
 
     Args:
-        result: True for a result page of the site's engine, which is requested with the engine's headers.
+        result: True for a result page of the site's engine. It is requested with the engine's headers.
 
     Raises:
         AskFailed: there is no response.
@@ -54,7 +57,10 @@ def ask_as_crawl(url: str, settings: Settings, catalog: Catalog, site: str, *, r
 
 
 def refetch_page(url: str, site: str, settings: Settings) -> dict[str, Any]:
-    """Fetch a page again for `failed show --refetch`. Return facts and the beginning of its text, or the error."""
+    """Fetch a page again for `failed show --refetch`. Return data about the response with the beginning of its text.
+
+    If there is no response, return the error.
+    """
     catalog = settings.catalog()
     try:
         if site in catalog.sites:
@@ -73,7 +79,9 @@ def refetch_page(url: str, site: str, settings: Settings) -> dict[str, Any]:
 
 
 def ask_rendered(url: str, settings: Settings, hosts: HostCatalog) -> Answer:
-    """Fetch a page and run its scripts in a browser. Return a response without status 2xx unchanged.
+    """Fetch a page, run its scripts in a browser, and return the page that they made.
+
+    A response whose status is not 2xx is returned unchanged.
 
     Raises:
         AskFailed: there is no response, or the scripts do not end.

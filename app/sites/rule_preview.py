@@ -1,4 +1,7 @@
-"""Show how a site's rules fit one page, using the readers of the crawl. Used by `sites try` and for saved pages."""
+"""Show how well a site's rules fit one page, with the functions by which the crawl reads pages.
+
+For `sites try` and for saved pages.
+"""
 
 from __future__ import annotations
 
@@ -60,14 +63,14 @@ def read_by_rules(
     status: int = 200,
     listed: bool = False,
 ) -> RuleReading:
-    """Apply rules to a response, and return its verdict (records, empty, blocked or broken) with its records.
+    """Apply rules to a response. Return the verdict (records, empty, blocked or broken) and the records.
 
     Args:
         headers: headers of the response by lower-case name.
         url: address of the page; its links are resolved against it.
-        now: the time that relative dates are counted from.
-        hint: the site's encoding in the catalog.
-        status: status of the response. Without 2xx the body is not read.
+        now: the time to which relative dates refer.
+        hint: encoding of the site in the catalog.
+        status: status of the response. If it is not 2xx, the body is not read.
         listed: True for an engine with `discover: list`, whose pages may be sitemaps or feeds.
     """
     result = isinstance(rules, ResultRules)
@@ -106,11 +109,11 @@ def read_by_rules(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RulePreview:
-    """The result of a site's rules on a page, and how well they fit.
+    """What a site's rules read from a page, and how well each rule fits.
 
     Attributes:
         rules: how well each rule fits. If the site has no rules for records: the rules that a crawl would learn here.
-        main_text: the source of the text if the page is read by `main_text`, else empty.
+        main_text: where the text was found if the page is read by `main_text`, else empty.
         outline: the structure of the page, as a help to write rules; empty if all rules match.
         judgement: the reviews of the product that would be stored; `None` if no product was given.
     """
@@ -139,7 +142,7 @@ def preview_rules(
     Args:
         headers, url, now, status: as in `read_by_rules`.
         result: True to use the engine's rules for result pages, False to use the site's rules for pages.
-        product: name of the product that the page was found for; checks if the page reviews it.
+        product: name of the product that the page was found for, to check whether the page has reviews of it.
 
     Raises:
         ProductNameError: `product` contains no keyword.
@@ -178,7 +181,7 @@ def preview_rules(
 
 
 def _check_relevance(catalog: Catalog, site: str, reading: RuleReading, product: str) -> RelevanceCheck:
-    """Return which records the crawl would store as reviews of a product. Raises ProductNameError."""
+    """Find out which records the crawl would store as reviews of a product. Raises ProductNameError."""
     words = keywords_of(product)
     main_text = catalog.rules_of(site).main_text
     page = PageRead(reading.title, reading.records, no_review="" if reading.records else "list")
@@ -203,7 +206,7 @@ def _is_page(status: int) -> bool:
 
 
 def _matches(text: str, url: str, rules: ResultRules | PageRules) -> Iterator[RuleMatches]:
-    """Yield how well each rule for records fits a text. Raises FetchError if the text can't be read."""
+    """Yield for each rule about records how well it fits a text. Raises FetchError if the text can't be read."""
     fields = {name: rule for name in _RECORD_FIELDS if (rule := getattr(rules, name, ""))}
     of_page = {name: rule for name in ("next", "page_title") if (rule := getattr(rules, name, ""))}
     posts = isinstance(rules, ResultRules) and rules.post is not None
@@ -243,7 +246,10 @@ def _rule_matches(name: str, rule: str, found: Iterable[str], *, keep_empty: boo
 
 
 def _outline(text: str) -> tuple[str, ...]:
-    """Return title, headings, possible links to a next page, and frequent selectors with the text of a match."""
+    """Return lines about a page: title, headings, possible links to a next page, and frequent selectors.
+
+    Each selector is followed by the text of one element that it matches.
+    """
     tree = parse(text, keep_hidden=True)
     named = [("title", tree.css("title")[:1])]
     named += [(f"next page? {rule}", [link]) for rule, link in islice(_next_links(tree), _OUTLINE_NEXT)]
@@ -258,7 +264,7 @@ def _outline(text: str) -> tuple[str, ...]:
 
 
 def _next_links(tree: LexborHTMLParser) -> Iterator[tuple[str, LexborNode]]:
-    """Yield links that may lead to a next page, each with a selector."""
+    """Yield links that may lead to a next page, each with a selector that matches it."""
     for link in tree.css("a[href]"):
         rule, text, own = _selector(link), _shown(link), link.attributes.get("id") or ""
         if _NEXT_TEXT.fullmatch(text) or _NEXT_NAME.search(f"{link.attributes.get('rel')} {own} {rule}"):

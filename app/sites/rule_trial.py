@@ -1,4 +1,4 @@
-"""A page on which a site's rules are tried, fetched or given as bytes, for `sites try` and the dashboard."""
+"""A page on which a site's rules are tested, fetched or given as bytes. For `sites try` and the dashboard."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _RECORDS_SHOWN = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """A page, and the kind of rules to apply.
+    """A page on which rules are tested, and the kind of rules to apply.
 
     Attributes:
         answer: the page with its URL.
@@ -36,7 +36,10 @@ class Trial:
     result: bool
 
     def read(self, catalog: Catalog, now: datetime, product: str | None = None) -> TrialView:
-        """Return the result of the rules on the page. Raises ProductNameError if `product` contains no keyword."""
+        """Apply the rules to the page, and return the result.
+
+        Raises ProductNameError if `product` contains no keyword.
+        """
         answer = self.answer
         preview = preview_rules(
             catalog,
@@ -72,7 +75,7 @@ def _list_fields(record: Hit | Review) -> dict[str, Any]:
 
 
 def fetch_trial(settings: Settings, catalog: Catalog, site: str, url: str, read_as: str | None) -> Trial:
-    """Fetch a page once, without checking robots.txt and limits. The guard against private addresses applies.
+    """Fetch a page once, to test rules on it. Private addresses are refused, but robots.txt and limits are not checked.
 
     Args:
         read_as: "page" or "result"; `None` decides by the URL.
@@ -90,9 +93,10 @@ def fetch_trial(settings: Settings, catalog: Catalog, site: str, url: str, read_
 def make_trial(
     catalog: Catalog, site: str, body: bytes, read_as: str | None, file: str | None = None
 ) -> Trial:
-    """Return a trial of a page that was read from a file or pasted.
+    """Prepare a test of rules on a page that was read from a file or pasted.
 
     Args:
+        read_as: "page" or "result"; `None` means "page".
         file: name of the file; `None` if the page was pasted.
     """
     result = read_as == "result"

@@ -1,7 +1,7 @@
 """Check which engines and sites of a catalog answer, for `sites check`.
 
-Each is requested once, after its robots.txt. Requests to the same host keep the catalog's pace. The whole check
-ends within a given time.
+Each engine and site is requested once, after its robots.txt. Requests to the same host keep the catalog's rate limits.
+The whole check ends within a given time.
 """
 
 from __future__ import annotations
@@ -38,18 +38,19 @@ _TIME_OVER = Message("the time was over")
 
 
 class FetchPage(Protocol):
-    """A function that fetches a page (`app.sites.http_session.ask` with settings). Raises AskFailed."""
+    """Type of the function that fetches a page (`app.sites.http_session.ask` with settings). Raises AskFailed."""
 
     def __call__(self, url: str, /, *, headers: Mapping[str, str] | None = None) -> Answer:
-        """Return the response, after redirects."""
+        """Fetch a page, and return the response after redirects."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteAnswer:
-    """The result for an engine's search page or a site's front page.
+    """The result of checking an engine by its search page, or a site by its front page.
 
     Attributes:
-        kind, name: "engine" or "site", and its name.
+        kind: "engine" or "site".
+        name: name of the engine or site.
         url, final_url: the requested URL, and the URL that responded after redirects; empty without a response.
         http: "200", "no such name", "no connection", "no answer in time", "not asked" or "refused here".
         robots: "allows", "refuses", "not obeyed" or "unknown".
@@ -70,17 +71,17 @@ class SiteAnswer:
 
     @property
     def reached(self) -> bool:
-        """True if the host responded, even if only with its robots.txt."""
+        """True if the host responded to any request, even if only to the one for robots.txt."""
         return self.http.isdigit() or self.robots in ("allows", "refuses")
 
 
 class SiteCheck:
-    """One check of all engines and sites of a catalog.
+    """Checks all engines and sites of a catalog once.
 
     Args:
-        keywords: keywords of the search at every engine.
+        keywords: keywords for the search at every engine.
         agent: name of the crawler in robots.txt.
-        left_s: returns the seconds left for the check; no request begins at 0.
+        left_s: returns the seconds left for the check. When it returns 0, no further request begins.
         pause: sleeps for a number of seconds.
         no_browser: the reason why pages made by scripts can't be fetched; empty if they can.
     """
@@ -106,7 +107,7 @@ class SiteCheck:
         self._hosts = HostCatalog(catalog)
 
     def run(self) -> list[SiteAnswer]:
-        """Request every engine and site. Return engines first, each kind in the catalog's order."""
+        """Request every engine and site. Return the results, engines first, in the order of the catalog."""
         wanted = [
             SiteAnswer(kind="engine", name=name, url=_make_url(engine, self._keywords))
             for name, engine in self._catalog.engines.items()
@@ -167,7 +168,10 @@ class SiteCheck:
         )
 
     def _robots(self, url: str, known: dict[str, RobotsRules | AskFailed]) -> RobotsRules | None:
-        """Return the robots.txt rules of a host, requesting them once; `None` if no time is left. Raises AskFailed."""
+        """Return the robots.txt rules of a host; `None` if no time is left. They are requested only once.
+
+        Raises AskFailed.
+        """
         parts = urlsplit(url)
         origin = f"{parts.scheme}://{parts.netloc}"
         if origin not in known:
@@ -184,7 +188,7 @@ class SiteCheck:
         return found
 
     def _verdict(self, one: SiteAnswer, answer: Answer) -> tuple[str, Message | str, Message | str]:
-        """Return verdict, result of the rules, and reason."""
+        """Return the verdict on a response, the result of the rules, and the reason for the verdict."""
         if not 200 <= answer.status < 300:
             refuses = error_class(answer.status).facts.blocks
             return (
@@ -218,7 +222,7 @@ class SiteCheck:
         return "answers", "-", ""
 
     def _judge_list(self, engine: str, answer: Answer) -> tuple[str, Message | str, Message | str]:
-        """Return verdict, result and reason for an engine with `discover: list`. Raises FetchError."""
+        """Return verdict, result of the rules and reason for an engine with `discover: list`. Raises FetchError."""
         text, encoding, _ = decode(unpack(answer.body), answer.headers)
         listed = read_list(text, answer.url, self._catalog.engines[engine].results, _ANY_TIME, encoding)
         n = len(listed.hits) or len(listed.further)
@@ -232,12 +236,12 @@ class SiteCheck:
 
 
 def _make_url(engine: Engine, keywords: Sequence[str]) -> str:
-    """Return the URL of an engine's first result page, without the fragment, which is never sent."""
+    """Return the URL of an engine's first result page without its fragment, because fragments are never sent."""
     return urldefrag(search_url(engine, keywords, site=None, page=1)).url
 
 
 def offline(answers: Sequence[SiteAnswer]) -> bool:
-    """Return True if no server responded: then this machine has no network."""
+    """Return True if no server responded, which means that this machine has no network."""
     return bool(answers) and not any(one.reached for one in answers)
 
 
@@ -256,6 +260,6 @@ def _describe_failure(one: SiteAnswer, error: AskFailed) -> SiteAnswer:
 
 
 def _find_other_host(asked: str, answered: str) -> str:
-    """Return the host that responded if it is neither the requested host nor a subdomain of it, else empty."""
+    """Return the host that responded, if it is neither the requested host nor a subdomain of that; else empty."""
     name = asked.removeprefix("www.")
     return "" if answered == name or answered.endswith(f".{name}") else answered.removeprefix("www.")

@@ -1,4 +1,7 @@
-"""Questions to the author of a catalog that is valid but loses pages, for `sites check`."""
+"""Questions to the author of a catalog whose settings are valid, but probably make a crawl miss pages.
+
+For `sites check`.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ class Question:
 
     Attributes:
         key: dotted key of the entry.
-        text: the question, with the line to write.
+        text: the question, with the line to write into the catalog.
     """
 
     key: str
@@ -24,7 +27,7 @@ class Question:
 
 
 def questions(catalog: Catalog) -> list[Question]:
-    """Return questions about engines, in the catalog's order."""
+    """Return the questions about the engines of a catalog, in the catalog's order."""
     return [
         one for name, engine in catalog.engines.items() for one in _question_engine(catalog, name, engine)
     ]

@@ -1,4 +1,4 @@
-"""Views of the result of a site's rules on a page, for `sites try` and the dashboard."""
+"""Views of what a site's rules read from a page, for `sites try` and the dashboard."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from splitter.errors import Message
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleReading:
-    """The result of rules on a response.
+    """What rules read from a response.
 
     Attributes:
         read_as: "page" or "result".
         verdict: "records", "empty", "blocked" or "broken".
-        why: the reason why there are no records; `None` if there are.
+        why: the reason why there are no records; `None` if there are records.
         encoding, encoding_why: the encoding used, and the reason for choosing it.
         found: number of hits that a result page reports.
         more: True if a result page has a next page.
@@ -38,12 +38,12 @@ class RuleReading:
 
 @dataclass(frozen=True, slots=True)
 class RuleMatches:
-    """A rule, and how well it fits.
+    """A rule, and how often it matches on a page.
 
     Attributes:
         matches: number of matched elements (`hit`, `review`, `next`, `page_title`), of records with a value (fields of
             records), or of matches in the page's text (`found`).
-        values: the first values.
+        values: the first values that the rule reads.
     """
 
     name: str
@@ -54,12 +54,12 @@ class RuleMatches:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelevanceCheck:
-    """Judgement if a page reviews a product (`tasks.reading.relevance`, `tasks.reading.judge.product_match`).
+    """Judgement whether a page reviews a product (`tasks.reading.relevance`, `tasks.reading.judge.product_match`).
 
     Attributes:
         verdict: "review", "wrong_product" or "no_review".
         keywords: keywords of the product.
-        missing: keywords that the page lacks.
+        missing: keywords that the page does not contain.
         records: for each record in order, "review" or the reason why it is not one.
         refused: number of records that would not be stored, by reason.
     """
@@ -74,11 +74,11 @@ class RelevanceCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialView(RuleReading):
-    """The result of a site's rules on a page, with the fields of `sites try --json`.
+    """What a site's rules read from a page, with the fields of `sites try --json`.
 
     Attributes:
-        file, url: file or URL that the page comes from; the other one is `None`, both if the page was pasted.
-        status, seconds: status and duration of the response if the page was fetched.
+        file, url: file or URL that the page was read from; the other one is `None`. Both are `None` for a pasted page.
+        status, seconds: status of the response, and seconds that it took; `None` if the page was not fetched.
         bytes: size of the page in bytes.
         records: fields of the first records; `count` is the number of all.
         rules, main_text, outline, judgement: as in `RulePreview`.

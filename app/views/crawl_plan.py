@@ -14,7 +14,7 @@ Unasked = Mapping[str, tuple[Obstacle, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SitePlan:
-    """Maximum numbers of result pages and of hits' pages that a site will be asked for."""
+    """How many result pages and how many pages of hits a site will be asked for, at most."""
 
     site: str
     engine: str
@@ -24,7 +24,7 @@ class SitePlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnaskedSite:
-    """A site that can't be crawled, with its obstacles and a text about the first one."""
+    """A site that can't be crawled, with its obstacles and a text that describes the first one."""
 
     site: str
     why: Message
@@ -34,7 +34,7 @@ class UnaskedSite:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missing:
-    """An obstacle, with the sites that it concerns and its remedy."""
+    """An obstacle, with the sites that can't be crawled because of it, and its remedy."""
 
     kind: ObstacleKind
     why: Message
@@ -44,13 +44,13 @@ class Missing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrawlPlan:
-    """The requests that a crawl will make.
+    """The requests that a crawl will make, and the time that they take.
 
     Attributes:
         missing: the obstacles, the one with the most sites first.
         requests: maximum number of requests, reached if all result pages are full and no page is known yet.
-        seconds: duration of these requests within the limits of their hosts.
-        slowest_host: the host that needs this time; empty without requests.
+        seconds: time that these requests take if the rate limits of the hosts are kept.
+        slowest_host: the host whose requests take the longest; empty without requests.
     """
 
     products: int
@@ -64,7 +64,7 @@ class CrawlPlan:
 
 
 def site_obstacles(unasked: Unasked) -> tuple[UnaskedSite, ...]:
-    """Return views of the sites that can't be crawled, in the same order."""
+    """Return the sites that can't be crawled as views, in the same order."""
     return tuple(
         UnaskedSite(site=site, why=found[0].why, mend=found[0].mend, obstacles=found)
         for site, found in unasked.items()
@@ -72,7 +72,7 @@ def site_obstacles(unasked: Unasked) -> tuple[UnaskedSite, ...]:
 
 
 def missing(unasked: Unasked) -> tuple[Missing, ...]:
-    """Return each obstacle once, the one with the most sites first."""
+    """Return each obstacle once, with all its sites. The obstacle with the most sites comes first."""
     sites: dict[Obstacle, list[str]] = {}
     for site, found in unasked.items():
         for one in found:

@@ -1,4 +1,4 @@
-"""Doubts about a product, shown before a person adds it."""
+"""Reasons to doubt that a product's keywords are right, shown before a person adds the product."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Doubt(StrEnum):
 
 
 def list_doubts(product: NewProduct | ProductSettings) -> list[Doubt]:
-    """Return the doubts about a product; none if a person chose its keywords."""
+    """Return the reasons to doubt a product's keywords; empty if a person chose the keywords."""
     doubts = []
     if product.sites == ():
         doubts.append(Doubt.NO_SITE)
@@ -36,7 +36,7 @@ def list_doubts(product: NewProduct | ProductSettings) -> list[Doubt]:
 
 
 def describe_doubt(doubt: Doubt) -> str:
-    """Return a doubt and its consequence in the current language."""
+    """Return a sentence about a doubt and its consequence, in the current language."""
     match doubt:
         case Doubt.NO_SITE:
             return translate("no known site or page: added paused")

@@ -1,4 +1,4 @@
-"""Lengths of time in words."""
+"""Write durations in words."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from app.views.words import translate
 
 
 def seconds(value: float | None) -> str | None:
-    """Return a duration in seconds as text for people, such as 2 min; `None` for `None`."""
+    """Return a number of seconds as a duration for people, such as "2 min"; `None` for `None`."""
     if value is None:
         return None
     if value < 1:

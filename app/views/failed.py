@@ -25,11 +25,11 @@ TARGET_FIELDS = "id kind state tries reason url>"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CauseView:
-    """Subtasks at one site that wait for a person for the same reason.
+    """The subtasks at one site that wait for a person for the same reason.
 
     Attributes:
         count: number of subtasks.
-        suggestion: advice for a person.
+        suggestion: advice for the person.
     """
 
     reason: str
@@ -41,7 +41,7 @@ class CauseView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingView:
-    """All subtasks that wait for a person, by cause."""
+    """All subtasks that wait for a person, grouped by cause."""
 
     groups: Sequence[CauseView]
     total: int
@@ -52,9 +52,9 @@ class SubtaskView:
     """A subtask with its attempts and its targets (URLs to fetch).
 
     Attributes:
-        why: the reason why it waits for a person; `None` if it does not wait.
-        suggestion: advice for a person.
-        refetch: the response to fetching its last URL again; `None` if that was not requested.
+        why: the reason why the subtask waits for a person; `None` if it does not wait.
+        suggestion: advice for the person.
+        refetch: the response when the last URL was fetched again; `None` if this was not requested.
     """
 
     subtask: Mapping[str, Any]
@@ -65,7 +65,7 @@ class SubtaskView:
     refetch: Mapping[str, Any] | None = None
 
     def get_last_url(self) -> str:
-        """Return the last URL that an attempt reported, else the URL of the first open target."""
+        """Return the last URL that an attempt reported; if there is none, the URL of the first open target."""
         for attempt in reversed(self.attempts):
             if attempt.last_response and attempt.last_response.get("url"):
                 return str(attempt.last_response["url"])
@@ -73,7 +73,7 @@ class SubtaskView:
 
 
 def group_by_cause(rows: Iterable[ManualRow]) -> WaitingView:
-    """Return the view of waiting subtasks, grouped by reason and site."""
+    """Group waiting subtasks by reason and site."""
     groups = []
     for (reason, site), group in groupby(sorted(rows, key=get_cause), key=get_cause):
         subtasks = list(group)
@@ -85,17 +85,20 @@ def group_by_cause(rows: Iterable[ManualRow]) -> WaitingView:
 
 
 def get_cause(row: ManualRow) -> tuple[str, str]:
-    """Return the reason and the site of a waiting subtask."""
+    """Return (reason, site) of a waiting subtask."""
     return row.reason, row.site
 
 
 def describe_response(last: Mapping[str, Any]) -> str:
-    """Return what came instead of a page, in the reader's language. Older versions stored it in English only."""
+    """Return a sentence about the response that came instead of a page, in the reader's language.
+
+    Older versions stored an English sentence, which is returned unchanged.
+    """
     return describe(Message.from_document(last["problem"])) if "problem" in last else last["detail"]
 
 
 def get_subtask_view(tx: Transaction, number: int) -> SubtaskView:
-    """Return the view of a subtask. Raises UnknownSubtask."""
+    """Return a subtask with its history. Raises UnknownSubtask."""
     row = subtask_queries.get_subtask(tx, number)
     if row is None:
         raise UnknownSubtask("there is no subtask {subtask}", subtask=number)

@@ -1,6 +1,6 @@
 """Labels and texts of fields. A field has the same label and format in the terminal, on a page and in a file.
 
-The name of a field ends in its unit: `_s`, `_ms`, `_at`, `_share`.
+The name of a field ends with its unit: `_s`, `_ms`, `_at`, `_share`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _BARS = " ▁▂▃▄▅▆▇█"
 
 
 class NodeState(StrEnum):
-    """States of a node: it works, gets no new work, has no recent heartbeat, or has ended."""
+    """States of a node: it works, it gets no new work, its last heartbeat is too old, or it has ended."""
 
     ALIVE = "alive"
     DRAINED = "drained"
@@ -82,12 +82,12 @@ STYLE_OF: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A column of a table.
+    """A column of a table, with its texts.
 
     Attributes:
         name: name of the field.
-        is_long: True if its texts are long and may take several lines.
-        texts: the text of each value; `None` if there is nothing to show.
+        is_long: True if the texts are long and may take several lines.
+        texts: text for each row; `None` if there is nothing to show.
     """
 
     name: str
@@ -99,12 +99,12 @@ class Column:
 
 
 def list_columns(rows: Sequence[object], names: str, now: datetime | None = None) -> list[Column]:
-    """Return the columns of a table: the first field, and each other field with a value in some row.
+    """Return the columns of a table: the first field, and every other field that has a value in at least one row.
 
     Args:
         rows: objects or mappings with these fields.
         names: names of fields, separated by spaces; ">" at the end of a name marks a field with long texts.
-        now: if given, moments near it are shown relative to it.
+        now: if given, times near it are shown relative to it.
     """
     columns = [_read_column(rows, name, now) for name in names.split()]
     return [column for column in columns if any(column.texts)] or columns[:1]
@@ -124,12 +124,12 @@ def _read_column(rows: Sequence[object], name: str, now: datetime | None) -> Col
 
 
 def extend_row(view: type[T], row: Any, **more: object) -> T:
-    """Return an instance of `view` with the fields of a row and further ones."""
+    """Return an instance of the class `view`, with the fields of a row and the fields in `more`."""
     return view(**{field.name: getattr(row, field.name) for field in fields(row)}, **more)
 
 
 def label(field: str) -> str:
-    """Return the label of a field: its translation, else the words of its name without the unit."""
+    """Return the label of a field: its translation, or else the words of its name without the unit."""
     key = f"field.{field}"
     translated = translate(key)
     if translated != key:
@@ -141,7 +141,7 @@ def label(field: str) -> str:
 
 
 def is_rate(field: str) -> bool:
-    """Return True if the field counts something per second."""
+    """Return True if the unit of a field is "per second"."""
     return field.endswith("_per_s")
 
 
@@ -149,7 +149,7 @@ def format_value(field: str, value: object, now: datetime | None = None) -> str 
     """Return the value of a field as text; `None` if there is nothing to show.
 
     Args:
-        now: if given, moments near it are shown relative to it.
+        now: if given, times near it are shown relative to it.
     """
     if value is None or value is False or value == "":
         return None
@@ -176,13 +176,13 @@ def format_counts(counts: Mapping[str, Any]) -> str:
 
 
 def _name_count(name: str) -> str:
-    """Return the text for the name of a count, which is a stored name such as `bad_rule`, or a field."""
+    """Return the text for the name of a count. The name is a stored name, such as `bad_rule`, or a field."""
     named = translate(name)
     return label(name) if named == name else named.replace("_", " ")
 
 
 def format_moment(moment: datetime, now: datetime | None = None) -> str:
-    """Return a moment as clock time, or in whole seconds from `now` if it is less than two days away."""
+    """Return a time as clock time, or relative to `now` if it is less than two days away from `now`."""
     if now is not None and abs(now - moment) < _AGO_WITHIN:
         distance_s = max(1, round(abs(now - moment).total_seconds()))
         return translate("{length} ago" if moment <= now else "in {length}", length=seconds(distance_s))
@@ -190,7 +190,7 @@ def format_moment(moment: datetime, now: datetime | None = None) -> str:
 
 
 def draw_trend(weeks: Sequence[int]) -> str:
-    """Return a bar for each two weeks, the highest one as high as a line."""
+    """Return a text with one bar (▁ to █) for every two weeks. The largest number gets the highest bar."""
     pairs = [sum(weeks[at : at + 2]) for at in range(0, len(weeks), 2)]
     top = max(pairs, default=0)
     return "".join(_BARS[math.ceil(n * (len(_BARS) - 1) / top)] for n in pairs) if top else ""

@@ -1,4 +1,4 @@
-"""Describe hosts that can't be asked now: the reason, the time of the next request, and the waiting subtasks."""
+"""Describe hosts that can't be asked now: the reason, the time of the next request, and how many subtasks wait."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class HostWaitView:
         host: name of the host, with the port if an engine's URL has one.
         until: time of the next request.
         subtasks: number of waiting subtasks.
-        left: number of their open hits, as far as it is known.
+        left: number of open hits of these subtasks, as far as it is known.
         engines: names of the engines on this host.
     """
 
@@ -58,7 +58,7 @@ def view_waits(waits: Sequence[HostQueue], catalog: Catalog) -> list[HostWaitVie
 
 
 def describe_wait(wait: HostWaitView, now: datetime) -> str:
-    """Return a line such as: 127.0.0.1:8888 (unreachable): 56 subtasks wait; next request in 14 s."""
+    """Return a line such as "127.0.0.1:8888 (unreachable): 56 subtasks wait; next request in 14 s"."""
     when = format_moment(wait.until, now) if wait.until > now else translate("now")
     return plural(
         "{host} ({cause}): {n:,} subtask waits; next request {when}",
@@ -71,7 +71,7 @@ def describe_wait(wait: HostWaitView, now: datetime) -> str:
 
 
 def describe_unplanned(unplanned: Sequence[UnplannedSite]) -> list[str]:
-    """Return a line per reason for not crawling sites: 58 sites: it does not answer (samr.gov.cn, ...)."""
+    """Return one line for each reason why sites are not crawled: "58 sites: it does not answer (samr.gov.cn, ...)"."""
     sites: dict[Explanation, list[str]] = {}
     for one in unplanned:
         sites.setdefault(one.because, []).append(one.site)

@@ -1,4 +1,4 @@
-"""The state of the crawl at a moment, with the command to run next.
+"""The state of the crawl at one moment, with the command that a person should run next.
 
 `status`, `run`, `up`, the overview and the API all show this state. docs/states.md has the table.
 """
@@ -34,9 +34,9 @@ _START = timedelta(minutes=2)
 
 
 class Situation(StrEnum):
-    """Situations of the system, each with its English sentence and the command to run next.
+    """What the system is doing. Each member has an English sentence and the command to run next.
 
-    Names in braces are parameters of `SystemState`; those that end in `_s` are durations in seconds.
+    Names in braces are replaced by fields of `SystemState`. Names that end with `_s` are durations in seconds.
     """
 
     sentence: str
@@ -83,11 +83,7 @@ class Situation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SystemState:
-    """A situation with its parameters: counts, and durations in seconds.
-
-    Attributes:
-        in_cluster: True if `up` crawls this store, and not `run`.
-    """
+    """A situation with the numbers for its sentence: counts, and durations in seconds."""
 
     situation: Situation
     parameters: Mapping[str, float] = field(default_factory=dict)
@@ -102,7 +98,7 @@ class SystemState:
 
     @property
     def left_s(self) -> float | None:
-        """Seconds until all work is done; `None` if nothing runs or the rate is unknown."""
+        """Seconds until all work will be done; `None` if nothing runs or the rate is unknown."""
         return self.parameters.get("left_s")
 
     def __str__(self) -> str:
@@ -112,7 +108,7 @@ class SystemState:
 
 
 def describe_state(system: SystemState) -> str:
-    """Return the sentence of a state in the current language."""
+    """Return the sentence about a state in the current language."""
     values = {
         name: seconds(max(1.0, round(value))) if name.endswith("_s") else f"{value:,}"
         for name, value in system.parameters.items()
@@ -122,11 +118,11 @@ def describe_state(system: SystemState) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopState:
-    """The state of the crawl at a moment.
+    """The state of the crawl at one moment.
 
     Attributes:
         now: time of the store's clock.
-        system: situation of the system.
+        system: what the system is doing.
         queues: number of subtasks by state.
         load: counts of delayed and waiting subtasks.
         waits: hosts that subtasks wait for.
@@ -143,7 +139,7 @@ class LoopState:
 
 
 def read_state(tx: Transaction, hosts_of: snapshot.HostsOf, silent_after: timedelta) -> LoopState:
-    """Return the state of the crawl now.
+    """Return the current state of the crawl.
 
     Args:
         silent_after: age of the last heartbeat after which a node counts as not running.
@@ -171,7 +167,7 @@ def read_state(tx: Transaction, hosts_of: snapshot.HostsOf, silent_after: timede
 
 
 def _describe_end(queues: Mapping[str, int], unplanned: int) -> SystemState:
-    """Return the state if all planned work is settled. Cancelled subtasks count as not planned."""
+    """Return the state of the system when all planned work is settled. Cancelled subtasks count as not planned."""
     manual = queues[State.MANUAL]
     settled = queues[State.DONE] + manual
     if not settled:
@@ -193,9 +189,9 @@ def _describe_work(
     waits: Sequence[HostQueue],
     load: WaitingSummary,
 ) -> SystemState:
-    """Return the state of a running crawl with open subtasks.
+    """Return the state of the system while a crawl runs and has open subtasks.
 
-    The time left is the number of open hits / pages per second in the last 5 minutes.
+    The time left is the number of open hits divided by the pages per second in the last 5 minutes.
     """
     looked = upkeep.get_steady_since(tx)
     if looked is not None and tx.now - looked[1] > _SCHEDULER_SILENT_AFTER:

@@ -1,4 +1,4 @@
-"""Show moments: clock times in the zone of REVIEWLOOP_TIMEZONE, the day of a review as it is stored.
+"""Show times: clock times in the zone of REVIEWLOOP_TIMEZONE, the day of a review as it is stored.
 
 All threads of a process share the zone. The code that reads the settings sets it.
 """
@@ -18,47 +18,48 @@ _current = SimpleNamespace(zone=CHINA, name=CHINA_NAME)
 
 
 def use_zone(name: str) -> None:
-    """Show clock times in this zone from now on. Raises ValueError for an unknown zone."""
+    """Set the zone in which all clock times are shown. Raises ValueError if the zone is unknown."""
     _current.zone, _current.name = get_zone(name), name
 
 
 def zone_name() -> str:
-    """Return the name of the zone that clock times are shown in."""
+    """Return the name of the zone in which clock times are shown."""
     return str(_current.name)
 
 
 def local_time(moment: datetime) -> datetime:
-    """Convert an aware moment to the zone of clock times."""
+    """Convert an aware time to the zone in which clock times are shown."""
     zone: tzinfo = _current.zone
     return moment.astimezone(zone)
 
 
 def get_utc_offset(moment: datetime) -> timedelta:
-    """Return the difference from UTC of the zone of clock times at a moment."""
+    """Return the difference from UTC that the zone of clock times has at a given time."""
     return local_time(moment).utcoffset() or timedelta()
 
 
 def read_local(moment: datetime) -> datetime:
-    """Return an aware moment: one without a zone is taken to be in the zone of clock times."""
+    """Return a time as an aware one. A time without a zone is taken to be in the zone of clock times."""
     zone: tzinfo = _current.zone
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=zone)
 
 
 def clock_text(moment: datetime) -> str:
-    """Return the date and clock time of a moment, to the second."""
+    """Return date and clock time, to the second."""
     return f"{local_time(moment):%Y-%m-%d %H:%M:%S}"
 
 
 def clock_text_with_zone(moment: datetime) -> str:
-    """Return the date and clock time of a moment to the minute, with the zone, for files that leave this machine."""
+    """Return date and clock time to the minute with the zone, for files that are used elsewhere."""
     return f"{local_time(moment):%Y-%m-%d %H:%M} {zone_name()}"
 
 
 def written_text(row: ReviewRow) -> str:
-    """Return the day of a review, with the clock time if the page gave one. Return an unreadable date as written.
+    """Return the day of a review, with the clock time if the page showed one.
 
-    The day does not depend on the zone of clock times. If the moment falls on another day in that zone, it follows in
-    brackets.
+    An unreadable date is returned as written.
+
+    The day does not depend on the zone of clock times. If it is another day in that zone, that day follows in brackets.
     """
     if row.day is None or row.published_at is None:
         return row.date_text

@@ -1,4 +1,4 @@
-"""Views of the crawl nodes."""
+"""Views of crawl nodes."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ REST_FIELDS = "node host cause times state until"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeView(NodeRow):
-    """A node with figures that need settings or other tables.
+    """A node as people see it, with values that are computed from settings and other tables.
 
     Attributes:
         working: number of attempts that hold a slot.
         paused: number of begun attempts without a slot: they wait for a permit or for the database.
         free: number of slots that no attempt holds; 0 if the node is not alive.
-        expected_wait_s: seconds until it begins the last lease that it holds; `None` if it is not alive.
-        added: True if a person added it.
-        proxy: proxy of a node that a person added, without its password.
+        expected_wait_s: seconds until the node begins the last lease that it holds; `None` if it is not alive.
+        added: True if a person added the node.
+        proxy: proxy of a node that a person added, without the password.
         rests: hosts that refuse the node's address.
-        has_other_catalog: True if its catalog differs from that of most nodes.
-        without_browser: number of sites that need a browser, if the node has none.
+        has_other_catalog: True if the node's catalog differs from that of most nodes.
+        without_browser: number of sites that need a browser, if the node has none; else 0.
     """
 
     state: NodeState
@@ -53,14 +53,14 @@ class NodeView(NodeRow):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodesView:
-    """All nodes at one moment of the store's clock."""
+    """All nodes, with the time of the store's clock at which they were read."""
 
     nodes: Sequence[NodeView]
     now: datetime
 
 
 def get_nodes_view(tx: Transaction, rule: BufferRule) -> NodesView:
-    """Return the nodes now."""
+    """Return all nodes with their current state."""
     rows = nodes.list_nodes(tx)
     rests = hosts.list_rests(tx)
     added = {node.name: node for node in nodes.list_added(tx, 1)}
@@ -94,7 +94,7 @@ def get_nodes_view(tx: Transaction, rule: BufferRule) -> NodesView:
 
 
 def list_problems(row: NodeView) -> Iterator[str]:
-    """Yield the problems of a node, other than its state."""
+    """Yield a sentence for each problem of a node, except its state."""
     if row.has_other_catalog:
         yield translate(
             "{node} has another catalog than most nodes, so it gets nothing of sites that differ: restart it with "
@@ -122,6 +122,6 @@ def _find_state(row: NodeRow, runs: bool) -> NodeState:
 
 
 def _find_usual_catalog(rows: Iterable[NodeRow]) -> str | None:
-    """Return the hash of the catalog that most nodes have; `None` if none reported one."""
+    """Return the hash of the catalog that most nodes have; `None` if no node reported a catalog."""
     counts = Counter(row.catalog for row in rows if row.seen_at is not None and row.catalog is not None)
     return counts.most_common(1)[0][0] if counts else None

@@ -1,4 +1,4 @@
-"""Views of pairs (site, node): how a node does at a site."""
+"""Views of pairs (site, node): how well a node crawls a site."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ REFUSED_FIELDS = "site product reason pages n"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairView(PairRow):
-    """A pair with the outcomes of its newest attempts and the worth of permits.
+    """The results of a node at a site, with the values of permits and slots.
 
     Attributes:
-        outcomes, reasons: numbers of its newest attempts, by outcome and by reason of failure.
+        outcomes, reasons: number of the newest attempts by outcome, and by reason of failure.
         page_chance, permit_worth, slot_worth: as in `PermitWorth`; `None` in a row for one product.
     """
 
@@ -45,7 +45,7 @@ class PairView(PairRow):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairsView:
-    """Pairs with closed attempts, and counts of records that were not stored as reviews."""
+    """Pairs (site, node) with finished attempts, and counts of records that were not stored as reviews."""
 
     pairs: Sequence[PairView]
     refused: Sequence[RefusalCount]
@@ -54,10 +54,10 @@ class PairsView:
 def get_pairs_view(
     tx: Transaction, site: str | None = None, node: str | None = None, *, products: bool = False
 ) -> PairsView:
-    """Return the view of pairs.
+    """Return the results of each (site, node) with finished attempts.
 
     Args:
-        site, node: limit to pairs of this site or node; `None` for all.
+        site, node: limit the result to this site or node; `None` for all.
         products: True for a separate row per product.
     """
     if products:
@@ -74,7 +74,10 @@ def get_pairs_view(
 
 
 def list_candidates(candidates: Iterable[Mapping[str, Any]], chosen: str | None) -> list[Mapping[str, Any]]:
-    """Return the candidates of a decision as rows of `CANDIDATE_FIELDS`, with an arrow after the chosen node's name."""
+    """Return the candidates of a decision as rows of `CANDIDATE_FIELDS`.
+
+    An arrow follows the name of the chosen node.
+    """
     return [
         {
             **one,

@@ -1,4 +1,4 @@
-"""Compute the worth of a send permit for each (site, node), from its statistics and the plan's shadow prices."""
+"""Compute how much a send permit is worth for each (site, node), from its results and the plan's shadow prices."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PermitWorth:
-    """Values of permits and slots for a pair; each is `None` if it is unknown.
+    """Values of permits and slots for a node at a site; each is `None` if it is unknown.
 
     Attributes:
         page_chance: expected number of pages per request (posterior mean).
-        permit_worth: pages that one more permit at the site's hosts would add, by the last plan.
-        slot_worth: pages that one more second of a slot of the node would add, by the last plan.
+        permit_worth: number of pages that one more send permit of the site's hosts would add, by the last plan.
+        slot_worth: number of pages that one more second of a slot of the node would add, by the last plan.
     """
 
     page_chance: float | None = None
@@ -30,7 +30,10 @@ class PermitWorth:
 
 
 def permit_worths(tx: Transaction) -> Mapping[tuple[str, str], PermitWorth]:
-    """Return the worth for every (site, node). A pair without attempts is estimated from its site and its node."""
+    """Return the values for every (site, node).
+
+    Pairs without attempts are estimated from the results of site and node.
+    """
     from tasks.scheduling.posterior import posterior  # it brings numpy
 
     now_s = tx.now.timestamp()
@@ -51,7 +54,7 @@ def permit_worths(tx: Transaction) -> Mapping[tuple[str, str], PermitWorth]:
 
 
 def _knowledge(tx: Transaction) -> Knowledge:
-    """Return the statistics of all pairs, including running attempts, as a decision would use them now."""
+    """Return the results of all (site, node), including running attempts, as the scheduler would use them now."""
     from tasks.scheduling.statistics import Knowledge  # loads numpy
 
     known = Knowledge()

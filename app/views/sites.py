@@ -33,12 +33,13 @@ class SiteView(SiteRow):
     """A site with its robots.txt, the counts of stored rows, and the outcomes of its newest attempts.
 
     Attributes:
-        engine: name of its engine; empty, like `title`, `kind`, `rules` and `robots`, if the site has left the catalog.
+        engine: name of its engine. It is empty, like `title`, `kind`, `rules` and `robots`, if the site left the
+            catalog.
         per_address_per_s, total_per_s: maximum requests per second of one address and of all addresses; `None` if the
-            site has left the catalog.
+            site left the catalog.
         robots: "permitted", "not permitted" or "unknown"; `robots_why` is the reason.
-        robots_obeyed: True if its robots.txt is obeyed; `robots_decision` is the catalog's reason.
-        outcomes, reasons: numbers of the newest attempts, by outcome and by reason of failure.
+        robots_obeyed: True if the site's robots.txt is obeyed; `robots_decision` is the catalog's reason.
+        outcomes, reasons: number of the newest attempts by outcome, and by reason of failure.
     """
 
     title: str = ""
@@ -58,17 +59,17 @@ class SiteView(SiteRow):
 
 @dataclass(frozen=True, slots=True)
 class SitesView:
-    """All sites of a catalog, and removed sites with attempts, by name."""
+    """All sites of a catalog, and sites that are no longer in it but have attempts, ordered by name."""
 
     catalog: str
     sites: Sequence[SiteView]
 
 
 def get_sites_view(tx: Transaction | None, catalog: Catalog) -> SitesView:
-    """Return the view of the sites.
+    """Return all sites as people see them.
 
     Args:
-        tx: `None` if there is no store yet.
+        tx: transaction of the store; `None` if there is no store yet.
     """
     rules: Mapping[str, RobotsRules] = {}
     rows: Mapping[str, SiteRow] = {}
@@ -92,7 +93,7 @@ def get_sites_view(tx: Transaction | None, catalog: Catalog) -> SitesView:
 
 
 def _load_robots(tx: Transaction, catalog: Catalog) -> dict[str, RobotsRules]:
-    """Return the rules of the last fetched robots.txt files, by their address."""
+    """Return the rules of the robots.txt files that were fetched last, by the address of the file."""
     urls = {url for site in catalog.sites for url in addresses(catalog, site)}
     hosts = {urlsplit(url).netloc.lower() for url in urls}
     stored = load_robots(tx, hosts, tx.now - _ROBOTS_OF_ANY_AGE)
@@ -101,7 +102,7 @@ def _load_robots(tx: Transaction, catalog: Catalog) -> dict[str, RobotsRules]:
 
 
 def _describe_entry(catalog: Catalog, name: str, rules: Mapping[str, RobotsRules]) -> dict[str, object]:
-    """Return the fields of a site that come from its entry in the catalog."""
+    """Return those fields of a site's view that come from the catalog."""
     site, limits = catalog.sites[name], HostCatalog(catalog).limits(name)
     allowed = permission(catalog, name, rules, ROBOTS_TOKEN)
     return {

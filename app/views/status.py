@@ -28,7 +28,7 @@ _PACE_S = 120.0
 
 @dataclass(frozen=True, kw_only=True)
 class StateView:
-    """The situation of the system, its English sentence, and the command to run next."""
+    """What the system is doing, an English sentence about it, and the command to run next."""
 
     state: Situation
     parameters: Mapping[str, float]
@@ -43,12 +43,12 @@ class StatusView(StateView, Totals):
 
     Attributes:
         queues: number of subtasks by state.
-        held_back: number of subtasks in WAIT that must wait for a time.
-        next_held_at: time at which the first of them may start.
+        held_back: number of subtasks in WAIT that may start only at a later time.
+        next_held_at: time at which the first of these subtasks may start.
         oldest_waiting_since: time at which the longest waiting subtask entered its queue.
         refused: number of records that were not stored as reviews, by reason.
         coverage: share of the reachable hits that are stored; `coverage_rests_on` has the sums behind it.
-        relaxed: number of searches with fewer words than their product has.
+        relaxed: number of searches that use only some of the product's words.
     """
 
     queues: Mapping[str, int]
@@ -68,7 +68,7 @@ class StatusView(StateView, Totals):
 
 
 def view_state(system: SystemState) -> StateView:
-    """Return the view of a system state."""
+    """Return the view of the state that the system is in."""
     return StateView(
         state=system.situation,
         parameters=system.parameters,
@@ -79,12 +79,12 @@ def view_state(system: SystemState) -> StateView:
 
 
 def describe_view(view: StateView) -> str:
-    """Return the sentence of a state in the current language."""
+    """Return the sentence about a state in the current language."""
     return describe_state(SystemState(view.state, view.parameters))
 
 
 def get_status_view(tx: Transaction, catalog: Catalog, rule: BufferRule) -> StatusView:
-    """Return the view of the whole system now."""
+    """Return the current state of the whole system."""
     silent_after = timedelta(seconds=rule.silent_after_s)
     state = read_state(tx, HostCatalog(catalog).site_hosts, silent_after)
     covered = sum(products.get_coverages(tx, catalog.most_hits).values(), Coverage())

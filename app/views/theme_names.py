@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 def name_theme(theme: str) -> str:
-    """Return the name of a theme for people, or its id if it is no longer in the themes file."""
+    """Return the name of a theme in the reader's language. If the themes file lacks the theme, return its id."""
     if theme == ALL_THEMES:
         return translate("all complaints")
     return _list_names().get(theme, {}).get(language(), theme)
 
 
 def name_alert(row: AlertRow) -> AlertRow:
-    """Return an alert as people read it: with the name of a theme that rises in place of its id."""
+    """Return an alert to show to people: in an alert about a rising theme, the theme's name replaces its id."""
     if row.rule != "rising":
         return row
     product, colon, theme = row.subject.rpartition(": ")
@@ -58,7 +58,7 @@ def find_theme(text: str, known: Mapping[str, str] | None = None) -> str:
 
 
 def list_theme_names(category: str | None) -> dict[str, str]:
-    """Return the themes of a category of products as names by id; empty if the category has no themes."""
+    """Return the names of a product category's themes by id; empty if the category has no themes."""
     from tasks.reading.judge.reviews import choose_theme_set  # loads numpy
     from tasks.reading.judge.theme_file import IN_FORCE
 
@@ -77,7 +77,7 @@ def _list_names() -> dict[str, dict[str, str]]:
 
 @lru_cache(2)
 def _load_names(_version: str) -> dict[str, dict[str, str]]:
-    """Return the names of all themes: by id, then by language."""
+    """Return the names of all themes, by id and language."""
     from tasks.reading.judge.theme_file import CATEGORIES, IN_FORCE
 
     themes, _ = IN_FORCE.get()

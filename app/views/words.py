@@ -41,18 +41,18 @@ class _Process:
 
 
 def translate(text: str, /, **values: object) -> str:
-    """Return a text in the current language.
+    """Return a text in the current language, with its names in braces replaced by values.
 
     Args:
-        text: English text, a literal in the source so that `make locale` finds it. It may contain names in braces.
-        values: values for the names. Reasons and errors among the values are translated.
+        text: English text, a literal in the source so that `make locale` finds it.
+        values: values for the names in braces. Reasons and errors among them are translated.
     """
     translated = _catalog(language()).gettext(text) if text else ""
     return translated.format_map(_translate_values(values)) if values else translated
 
 
 def name_text(name: object, text: object) -> str:
-    """Return a text with a name in front of it, with the colon of the current language."""
+    """Return "name: text" with the colon of the current language."""
     return translate("{name}: {text}", name=name, text=text)
 
 
@@ -62,13 +62,16 @@ def join_words(words: Iterable[str]) -> str:
 
 
 def plural(one: str, many: str, n: int, /, **values: object) -> str:
-    """Return `one` or `many` in the current language, as the number `n` requires. `{n}` in the text shows it."""
+    """Return `one` or `many` in the current language, depending on the number `n`.
+
+    `{n}` in the text is replaced by it.
+    """
     translated = _catalog(language()).ngettext(one, many, n)
     return translated.format_map(_translate_values({"n": n, **values}))
 
 
 def describe(subject: object) -> str:
-    """Return an error, message, reason or list of names as text in the current language; else `str(subject)`."""
+    """Return an error, a message or a reason as text in the current language; `str(subject)` for any other value."""
     if isinstance(subject, Explanation):
         words = {
             name: join_words(map(translate, str(value).split(", ")))
@@ -86,9 +89,9 @@ def describe(subject: object) -> str:
 
 
 def describe_reason(detail: Mapping[str, Any]) -> str:
-    """Return the reason in an event's detail as text in the current language.
+    """Return the reason stored in an event's detail as text in the current language.
 
-    A sentence stored by an older version stays English.
+    A sentence that an older version stored is returned in English.
     """
     return describe(from_document(detail["because"])) if "because" in detail else detail["why"]
 
@@ -99,20 +102,20 @@ def language() -> str:
 
 
 def use_language(code: str) -> None:
-    """Set the language of the process until it is set again.
+    """Set the language of this process. `switch_language` overrides it for a block.
 
     Raises:
-        InputError: there is no catalog of this language.
+        InputError: the program has no texts in this language.
     """
     _Process.language = parse_language(code)
 
 
 @contextmanager
 def switch_language(code: str) -> Iterator[None]:
-    """Set the current language for a block.
+    """Set the current language during the block.
 
     Raises:
-        InputError: there is no catalog of this language.
+        InputError: the program has no texts in this language.
     """
     token = _language.set(parse_language(code))
     try:
@@ -122,10 +125,10 @@ def switch_language(code: str) -> Iterator[None]:
 
 
 def parse_language(code: str) -> str:
-    """Return the code of a language given as `zh`, `zh_CN.UTF-8` or `en-US`.
+    """Return the code (zh) of a language given in a longer form, such as `zh_CN.UTF-8` or `en-US`.
 
     Raises:
-        InputError: there is no catalog of this language.
+        InputError: the program has no texts in this language.
     """
     found = find_language(code)
     if found is None:
@@ -134,7 +137,7 @@ def parse_language(code: str) -> str:
 
 
 def find_language(code: str) -> str | None:
-    """Return the code of a language that has a catalog, else `None`."""
+    """Return the code of a language if the program has texts in it, else `None`. `code` may have a longer form."""
     short = code.strip().lower().replace("-", "_").partition("_")[0].partition(".")[0]
     return short if short in LANGUAGES else None
 

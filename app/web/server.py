@@ -66,7 +66,7 @@ class LimitedProtocol(H11Protocol):
         self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End the request and the timer."""
+        """End the request and count the connection as closed."""
         super().connection_lost(exc)
         if self._timer is not None:
             self._timer.cancel()
@@ -129,8 +129,7 @@ def add_tokens(settings: Settings, host: str) -> tuple[Settings, str]:
     and stored in a file in the keys folder.
 
     Returns:
-        The settings with the hashes of the tokens, and the operator's token; "" if none is needed or only its hash is
-        set.
+        The settings with the hashes of the tokens, and the operator's token if it is one of those files, else "".
 
     Raises:
         InputError: a token can't be read or stored.

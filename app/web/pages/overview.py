@@ -1,4 +1,4 @@
-"""The first page: products with most complaints, rises, queues, rates, nodes, time left, and hosts that are away."""
+"""The first page: products with the most complaints, rises, queues, rates, nodes, time left, and hosts to wait for."""
 
 from __future__ import annotations
 
