@@ -38,6 +38,8 @@ HEARTBEAT_S = 5.0
 # The first ones follow each other closely: allocation waits to learn what a new node can do.
 _FIRST_BEATS_S = (0.5, 0.5, 1.0, 1.0, 2.0)
 _STARVING_BEAT_S = 2.0
+_ASKING_BEATS = 6
+"""Heartbeats in a row with which a node without work asks for some; after them it waits for the scheduler's sweep."""
 # A node whose attempts wait for permits can take more of them. It reports that at the earliest this long after its
 # last heartbeat.
 _SOONEST_BEAT_S = 0.5
@@ -110,6 +112,7 @@ class CrawlNode:
         self._pulse: asyncio.Task[None] | None = None
         self._more_idle = asyncio.Event()  # set when more attempts only wait than at the last heartbeat
         self._reported_idle = 0
+        self._beats_without_work = 0
         self._stopping = False
         self._logged_off_s = 0.0
         self.drained = False
@@ -193,6 +196,7 @@ class CrawlNode:
 
     def _begin(self, lease: Lease) -> None:
         began = self._clock()
+        self._beats_without_work = 0
 
         def has_begun() -> None:
             self._beginning -= 1
@@ -274,7 +278,8 @@ class CrawlNode:
                 await self._give_all_back(because(Reason.NODE_DRAINED))
             else:
                 self._reconcile(unstarted, asked)
-                if not self._waiting:
+                self._beats_without_work += not (self._waiting or self._running)
+                if not self._waiting and self._beats_without_work <= _ASKING_BEATS:
                     self._on_free()
         except Exception:
             # A database that is away for a while must not end the node: leases run out by themselves.

@@ -38,7 +38,7 @@ from tasks.store.sql.writer import Writer
 from tasks.store.verify.verify import verify
 from tasks.worker.attempt import Attempt
 from tasks.worker.fetcher import Dependencies
-from tasks.worker.node import CrawlNode
+from tasks.worker.node import _ASKING_BEATS, CrawlNode
 from tasks.worker.seen import SeenPages
 from tasks.worker.settings import CrawlSettings
 
@@ -151,6 +151,7 @@ class Scene:
         self.sleeping = asyncio.Event()
         self.wake = asyncio.Event()
         self.gone = 0
+        self.asked = 0
         deps: Any = Dependencies(
             downloader=self.web,  # type: ignore[arg-type]
             permits=self.turns,
@@ -168,11 +169,14 @@ class Scene:
             CATALOG,
             self.writer,
             RecallSettings(),
-            lambda: None,
+            self._ask,
             clock=lambda: 0.0,
         )
         self._run = self.node._run
         self.node._run = self._counted  # type: ignore[method-assign]
+
+    def _ask(self) -> None:
+        self.asked += 1
 
     async def _counted(self, attempt: Attempt) -> None:
         try:
@@ -389,6 +393,22 @@ def test_a_doorbell_that_rings_while_the_heartbeat_is_on_its_way_is_heard(run: C
         scene.web.let(lambda _url: True)
         await scene.ended(2)
         assert scene.states == [State.SLEEP] * 2
+
+    run(story)
+
+
+def test_a_node_without_work_asks_for_it_a_few_times_and_anew_after_an_attempt(
+    run: Callable[..., None],
+) -> None:
+    async def story(scene: Scene) -> None:
+        for n in (1, 2):
+            scene.node.offer([await scene.lease(f"product {n}")])
+            await scene.ended(n)
+            await scene.settled()
+            asked = scene.asked
+            for _ in range(20):
+                await scene.node._heartbeat()
+            assert scene.asked == asked + _ASKING_BEATS
 
     run(story)
 
