@@ -164,9 +164,12 @@ def _explain_file(url: URL | None, text: str) -> Message | None:
         return None
     file = Path(url.database)
     folder = file.absolute().parent
-    if file.is_dir():
-        return IS_FOLDER
-    return None if folder.is_dir() else Message(_NO_FOLDER.template, folder=folder)
+    try:
+        if file.is_dir():
+            return IS_FOLDER
+        return None if folder.is_dir() else Message(_NO_FOLDER.template, folder=folder)
+    except PermissionError:  # this user may not look into the folder
+        return None
 
 
 def _explain(kind: type[TaskError], text: str) -> Message:
