@@ -191,7 +191,8 @@ def _describe_work(
 ) -> SystemState:
     """Return the state of the system while a crawl runs and has open subtasks.
 
-    The time left is the number of open hits divided by the pages per second in the last 5 minutes.
+    The time left is the number of open hits divided by the pages per second in the last 5 minutes, or since the
+    last pause.
     """
     looked = upkeep.get_steady_since(tx)
     if looked is not None and tx.now - looked[1] > _SCHEDULER_SILENT_AFTER:
@@ -206,6 +207,9 @@ def _describe_work(
     if next_at:
         return SystemState(Situation.RESTING, {"next_s": max(0.0, (min(next_at) - tx.now).total_seconds())})
     pages_per_s = get_pace(tx, _WINDOW_S).pages_per_s
+    if looked is not None:  # pages from before a pause say little
+        steady_s = min(_WINDOW_S, max(1.0, (tx.now - looked[0]).total_seconds()))
+        pages_per_s = get_pace(tx, steady_s).pages_per_s or pages_per_s
     if not pages_per_s:
         leased_at = get_newest_lease_time(tx)
         has_begun = leased_at is not None and tx.now - leased_at < timedelta(seconds=_WINDOW_S)

@@ -34,7 +34,7 @@ RIGHT = {
     "doctor": ("--lab", "{lab}", DB),
     "explain": ("1", DB),
     "export reviews": ("-o", "{folder}/new.csv", DB),
-    "failed abandon": ("--all", "--why", "known", DB),
+    "failed abandon": ("{manual}", "--why", "known", DB),
     "failed assign": ("{manual}", "node1", DB),
     "failed edit": ("{manual}", "--quota", "7", DB),
     "failed list": (DB,),

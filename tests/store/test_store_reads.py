@@ -114,6 +114,20 @@ def test_hits_left_come_at_the_rate_of_the_pages_of_the_last_five_minutes(world,
     assert system_state(world) == SystemState(Situation.PLANNED), "its node was killed"
 
 
+@pytest.mark.parametrize("pause_s", [62, 100, 150, 200, 290])
+def test_pages_from_before_a_pause_are_in_no_rate(world, answered, pause_s):
+    world.do(upkeep.bridge_lapse, SILENT, is_new=True)
+    world.now += timedelta(seconds=pause_s)
+    world.do(upkeep.bridge_lapse, SILENT, is_new=True)
+    world.node("n1")
+    lease, hits = world.found("金领冠", FIVE)
+    world.now += timedelta(seconds=1)
+    world.save(lease, hits.todo[0])
+    world.now += timedelta(seconds=4)
+    hits_left = world.look(queues.count_open_hits)
+    assert system_state(world) == SystemState(Situation.RUNNING, {"left_s": pytest.approx(hits_left * 4.0)})
+
+
 def test_no_time_is_given_while_all_that_is_left_waits(world, answered):
     world.rest("n1", Rest(SITE, "forbidden", lambda _: 30.0))
     assert system_state(world) == SystemState(Situation.RESTING, {"next_s": 30.0})
