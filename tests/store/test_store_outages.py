@@ -81,6 +81,8 @@ class Refusal(psycopg2.DatabaseError):
         (psycopg2.OperationalError("server closed the connection\n\tunexpectedly"), StoreUnavailable),
         (psycopg2.OperationalError("FATAL: the database system is starting up"), StoreUnavailable),
         (psycopg2.OperationalError("FATAL: password authentication failed"), StoreFailed),
+        (psycopg2.OperationalError("server does not support SSL, but SSL was required"), StoreFailed),
+        (psycopg2.OperationalError("fe_sendauth: no password supplied"), StoreFailed),
         (psycopg2.IntegrityError("duplicate key"), Unstorable),
         (sqlite3.IntegrityError("UNIQUE constraint failed"), Unstorable),
         (sqlite3.OperationalError("database is locked"), StoreBusy),

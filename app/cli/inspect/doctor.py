@@ -99,7 +99,7 @@ class DoctorView:
 
 @command(None, "doctor", sites=True, lab=True)
 def doctor(app: App) -> DoctorView:
-    """Check network, SearXNG, sites, database, Redis, clock, disk and settings.
+    """Check settings, themes, network, SearXNG, sites, database, Redis, clock and disk.
 
     It names what would fix each problem. It asks name servers, SearXNG, the database and Redis, but no site.
     Exit status 1 if something has to be fixed before a crawl.

@@ -44,6 +44,8 @@ _MAY_PASS = (
     *("terminating connection", "not yet accepting", "not accepting"),
 )
 """Parts of the FATAL errors at connecting that time may cure; these come without a code."""
+_REFUSALS = ("FATAL", "does not support SSL", "no password supplied")
+"""Parts of the errors at connecting that time does not cure, but for `_MAY_PASS`."""
 _OF_SQLITE: Mapping[str, type[TaskError]] = {
     "database is locked": StoreBusy,
     "disk is full": StoreUnwritable,
@@ -189,6 +191,7 @@ def _kind(error: BaseException, *, is_lost: bool) -> type[TaskError]:
     code: str | None = getattr(error, "pgcode", None)
     if code is None:  # the connection was lost or not made
         is_lost = is_lost or type(error).__name__ in ("OperationalError", "InterfaceError", "TimeoutError")
-        may_pass = "FATAL" not in text or any(part in text for part in _MAY_PASS)
+        is_refused = any(part in text for part in _REFUSALS)
+        may_pass = not is_refused or any(part in text for part in _MAY_PASS)
         return StoreUnavailable if is_lost and may_pass else StoreFailed
     return StoreUnavailable if code.startswith("08") else _BY_CODE.get(code, StoreFailed)
