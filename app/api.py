@@ -28,7 +28,7 @@ def reviews(
     day_to: date | None = None,
     voices: Sequence[str] = (),
 ) -> Iterator[dict[str, Any]]:
-    """Yield the collected reviews in the order in which they were stored, a row for each (review, product).
+    """Yield the collected reviews in the order of their storage, a row for each (review, product).
 
     Rows are read while they are used, so memory does not grow with their number.
 

@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True, kw_only=True)
 class ImportUndo:
-    """What undoing an import changed; in a dry run, what it would change.
+    """The changes made by undoing an import; in a dry run, those that would be made.
 
     Attributes:
         number, kind, file: number, kind and file name of the import.

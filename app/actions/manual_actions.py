@@ -65,7 +65,7 @@ class RefusedSubtask:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What an action did: the numbers of the changed subtasks, and the subtasks on which it is not possible."""
+    """The result of an action: numbers of the changed subtasks, and subtasks that could not be changed."""
 
     done: list[int]
     refused: list[RefusedSubtask]

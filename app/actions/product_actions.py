@@ -63,7 +63,7 @@ class AddedProduct(GivenProduct):
 
 @dataclass(slots=True, kw_only=True)
 class Added:
-    """What adding products changed.
+    """The result of adding products.
 
     Attributes:
         number: number of the import; `None` if nothing was stored.
@@ -281,7 +281,7 @@ def edit(store: Store, name: str, wanted: ProductEdit, who: str) -> ChangedProdu
 
     Raises:
         InputError: the name is unknown, the words can't be searched for, or the change asks for regular crawls of a
-            product for which no site is crawled.
+            product that is crawled at no site.
     """
     return store.write(lambda tx: _edit(tx, products.find(tx, name), wanted, who))
 
@@ -359,11 +359,11 @@ class BulkEdit:
 
 @dataclass(slots=True)
 class BulkEdited:
-    """What a change of many products changed.
+    """The result of changing many products.
 
     Attributes:
         unchanged: names of products that had these values before.
-        refused: products for which the change is not possible, each with the reason.
+        refused: products that can't be changed, each with the reason.
         dry_run: True if nothing was changed.
     """
 
@@ -427,7 +427,7 @@ def _edit_one(tx: Transaction, name: str, wanted: BulkEdit, who: str, result: Bu
 
 
 def _audit_detail(wanted: ProductEdit, cancelled: int) -> dict[str, object]:
-    """Return a change in the form in which the audit log stores it."""
+    """Return a change as the audit log stores it."""
     every = wanted.recrawl_every
     told = {
         "name": wanted.name,

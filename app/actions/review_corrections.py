@@ -145,7 +145,7 @@ def _check(view: CorrectableView, wanted: Correction, copies: int) -> None:
 
 
 def _list_decisions(correction: Correction) -> dict[str, Any]:
-    """Return the decisions of a correction in the form in which the audit log stores them."""
+    """Return the decisions of a correction as the audit log stores them."""
     themes = correction.themes
     return {
         "voice": correction.voice,

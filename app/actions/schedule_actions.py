@@ -174,7 +174,7 @@ def state_of(row: Schedule, now: datetime) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleView:
-    """A schedule in the form in which people see it.
+    """A schedule as people see it.
 
     Attributes:
         every_s, cron, zone: the rule: either an interval in seconds, or a cron expression with its time zone.
@@ -200,7 +200,7 @@ class ScheduleView:
 
 
 def view_schedule(row: Schedule, now: datetime) -> ScheduleView:
-    """Return a schedule in the form in which people see it."""
+    """Return a schedule as people see it."""
     rule = row.rule
     return ScheduleView(
         number=row.id,

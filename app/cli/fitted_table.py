@@ -33,7 +33,7 @@ class FittedTable(Table):
             the rest of the width.
         numbers: True for each column with numbers.
         cells: rows of cells.
-        least: the least important columns, in the order in which they are left out. If this is not enough, columns are
+        least: the least important columns; the first one is left out first. If this is not enough, columns are
             left out from the right. The first column stays.
     """
 

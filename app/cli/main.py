@@ -49,7 +49,7 @@ class Commands(click.Group):
     """A group that imports a command only when it is called, and turns errors of this program into exit statuses."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """Return the names of the commands in the order in which the help shows them."""
+        """Return the names of the commands, ordered as in the help."""
         return [name for names in GROUPS.values() for name in names]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:

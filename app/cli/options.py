@@ -222,7 +222,7 @@ def _find_store(settings: Settings) -> Iterator[Settings]:
 
 
 def find_folder_of_up(settings: Settings) -> Path | None:
-    """Return the folder in which `up` stores its data, by the settings or by default; `None` if it has no store."""
+    """Return the folder of the store that `up` made, by the settings or by default; `None` if there is none."""
     folder = DEFAULT_DATA if settings.database_url == DEFAULT_DATABASE else Path(settings.database_url)
     if "://" in str(folder) or not folder.is_dir():
         return None

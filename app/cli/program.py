@@ -51,5 +51,5 @@ def program(*, from_anywhere: bool = False) -> str:
 
 
 def as_called(text: str, *, from_anywhere: bool = False) -> str:
-    """Return a text in which `reviewloop` is replaced by the word that starts the program (`program`)."""
+    """Replace `reviewloop` in a text by the word that starts the program (`program`)."""
     return _COMMAND.sub(lambda _: f"{program(from_anywhere=from_anywhere)} ", text)

@@ -200,7 +200,7 @@ class Workbook:
         """Yield (row number, cells) for each row that is not empty.
 
         Args:
-            notes: list to which messages about unread parts are added after the last row.
+            notes: list that gets messages about unread parts after the last row.
 
         Raises:
             InputError: a limit is exceeded, or the sheet can't be read.

@@ -27,7 +27,7 @@ def words_of(name: str) -> frozenset[str]:
 
 
 def meanings_of(name: str) -> dict[str, Any]:
-    """Return an entry of ``cell_words.yaml`` as a mapping from words to what they mean."""
+    """Return an entry of ``cell_words.yaml`` as a mapping from words to their meanings."""
     return {word: value for value, words in _load()[name].items() for word in words.split()}
 
 

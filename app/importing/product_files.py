@@ -91,7 +91,7 @@ def open_product_file(
 
 
 def _no_names(found: FoundTable, origin: str, column: str | None) -> InputError:
-    """Return the error for a table in which no column of names was recognised. The message quotes the widest row."""
+    """Return the error for a table without a recognised column of names. The message quotes the widest row."""
     row = max(found.sample, key=lambda row: len(row.places()))
     table: Message = Message("row {line}", line=row.line)
     if found.table.sheet:

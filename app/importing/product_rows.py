@@ -137,7 +137,7 @@ class ProductRows:
 
         Args:
             field: the field that the texts are from.
-            options: returns the arguments with which `new_product` tries a text.
+            options: returns arguments for `new_product`, which tries a text.
         """
         usable = []
         for text in texts:

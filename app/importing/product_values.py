@@ -1,4 +1,4 @@
-"""Parse the optional columns of a list of products in the forms in which people write them.
+"""Parse the optional columns of a list of products, as people write them.
 
 Each function returns `None` for an empty cell, and raises `NotUnderstood` for a cell that it can't read.
 """

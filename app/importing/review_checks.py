@@ -150,7 +150,7 @@ class ReviewChecks:
         names: finds the product that a name means.
         sites: sites of the catalog. An address on a host of a site belongs to that site.
         pseudonyms: replaces authors' names; `None` stores the names as they are.
-        now: the time to which relative dates (3 days ago) refer.
+        now: the current time, to compute relative dates (3 days ago).
 
     Attributes:
         ignored: the cells that were not understood.

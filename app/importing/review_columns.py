@@ -34,7 +34,7 @@ class Collector:
 
     Attributes:
         name: name of the collector. The source of the reviews gets this name if a person gives none.
-        needs: columns by which files of the collector are recognised.
+        needs: columns that identify files of the collector.
         site: the site that the reviews come from.
         columns: columns by field, for fields that the header alone does not identify.
         url: address of a record's page, with names of columns in braces; empty if a column contains the address.

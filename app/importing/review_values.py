@@ -1,4 +1,4 @@
-"""Parse ratings and dates of reviews in the forms in which people write them.
+"""Parse ratings and dates of reviews, as people write them.
 
 Each function returns `None` for an empty cell, and raises `NotUnderstood` for a cell that it can't read.
 """
@@ -93,7 +93,7 @@ def read_day(text: str, now: datetime) -> datetime | None:
     The time is in China's zone unless the date states another one.
 
     Args:
-        now: the time to which relative dates refer; aware, in China's zone.
+        now: the current time, to compute relative dates; aware, in China's zone.
 
     Raises:
         NotUnderstood: the text is not a date.

@@ -72,7 +72,7 @@ class ComplaintsView:
         sites_left_out: sites with reviews in only one of the two periods.
         share, share_before: complaints / buyers' reviews at sites that publish praise; `None` without such reviews.
         first_day, last_day: days of the first and the last complaint, in any period.
-        incomplete_days: number of newest days, including today, for which late reviews are still expected
+        incomplete_days: number of newest days, including today, that still miss late reviews
             (`app.insight.delays`); `None` if it can't be estimated.
         weeks: whole weeks of the period, at least `LEAST_WEEKS`.
         by_site, by_month: complaints by theme and site, and by theme and month.

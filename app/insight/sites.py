@@ -30,7 +30,7 @@ def make_praise_rule(groups: Groups) -> PraiseRule:
 
 
 def find_sites_with_praise(reviews: Sequence[ReviewWeek], groups: Groups) -> frozenset[tuple[int, str]]:
-    """Return each (product, site) for which the site publishes praise.
+    """Return each (product, site) if the site publishes praise of the product.
 
     The group of the site decides. If a site has no group, the product's reviews at that site decide.
     """

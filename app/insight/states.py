@@ -108,7 +108,7 @@ class Evidence:
 
 
 def gather_evidence(series: ThemeSeries) -> Evidence:
-    """Compute for each series and week the figures from which p values and states are judged."""
+    """Compute the figures that show for each series and week whether the series rises."""
     since_first = _weeks_since_first(series.has_reviews)
     baseline = measure_baseline(series.counts, series.others, since_first > 0)
     is_watched = (since_first >= WATCHED_WEEKS) & (_sum_last(series.has_reviews, 52) >= 26)
@@ -167,8 +167,8 @@ class Judgement:
 
     Attributes:
         states: index in the members of `ThemeState`, for each series and week.
-        p: p value of a rise; 1 in weeks in which the series can't rise.
-        evidence: the figures from which the p values were computed.
+        p: p value of a rise; 1 in weeks when the series can't rise.
+        evidence: the figures behind the p values.
     """
 
     states: NDArray[np.int8]
@@ -259,7 +259,7 @@ def _weeks_until_quiet(baseline: Expectation) -> Counts:
 
 
 def _find_new(series: ThemeSeries) -> Flags:
-    """Return True for weeks in which a theme is new: first seen lately, about a product that was watched earlier."""
+    """Return True for weeks when a theme is new: first seen lately, about a product that was watched earlier."""
     since_first = _weeks_since_first(series.has_reviews)
     seen = np.cumsum(series.counts, axis=1)
     weeks_seen = np.cumsum(seen > 0, axis=1)

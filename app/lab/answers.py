@@ -79,10 +79,10 @@ _NOTICES: dict[LabAnswer, tuple[int, str]] = {
 
 
 def refusal(answer: LabAnswer, blocked: Sequence[str] = ()) -> LabResponse:
-    """Return the page that tells the reason of an answer such as 404, a captcha or a login wall.
+    """Return the page for an answer that refuses the request, such as 404, a captcha or a login wall.
 
     Args:
-        blocked: Regular expressions by which the host's rules recognise refusals. If none matches a page with status
+        blocked: Regular expressions in the host's rules that recognise refusals. If none matches a page with status
             200, its text is made from the first simple expression.
 
     Raises:

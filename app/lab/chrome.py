@@ -21,7 +21,7 @@ _STYLE = "\n".join(
 
 @dataclass(frozen=True, slots=True)
 class SiteEncoding:
-    """How the pages of a site are encoded, and where they declare it.
+    """The encoding of a site's pages, and the places that declare it.
 
     Attributes:
         codec: "utf-8", "gbk", "gb18030", ...

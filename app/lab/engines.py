@@ -162,7 +162,7 @@ def _write_12365auto_list(page: EnginePage) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What a search URL asks for.
+    """The search that a search URL asks for.
 
     Attributes:
         keywords: Keywords in order, without repeated ones and the engine's extra words. A hit contains all of them.

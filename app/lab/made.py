@@ -238,7 +238,7 @@ def make_object(row: Row) -> Any:
 
 
 def nest(path: Path, value: Any) -> Any:
-    """Return a JSON document in which a path leads to a value.
+    """Return a JSON document that has a value at a path.
 
     If the value is a list, its items become the items of the last list on the path. Other lists on the path have one
     item.

@@ -68,7 +68,7 @@ def path_of(seed: int, rules: str, page: PageName) -> str:
     """Return the path of a page on its site.
 
     Args:
-        rules: Name of the page rules with which the site is read.
+        rules: Name of the site's page rules.
     """
     # Check sum, number and keywords in hexadecimal. GB 18030 has every character, and Chinese ones in two bytes.
     check = chance.number(seed, "id", page.site, page.number, *page.keywords) % (1 << 8 * _CHECK_BYTES)
@@ -114,7 +114,7 @@ _DATES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Post:
-    """One review on a page, in the form in which the page shows it.
+    """One review, as its page shows it.
 
     Attributes:
         key: Id of the review on its site.

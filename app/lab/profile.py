@@ -109,7 +109,7 @@ class PairConduct(Conduct):
         client: Address of a crawl node, or a pattern (127.0.0.*).
         host: Name of a site or host, with or without www., or a pattern (315*).
         role: Limits the pair to engines or to sites.
-        from_s: Second of the lab's time from which the pair applies.
+        from_s: Second of the lab's time when the pair begins to apply.
     """
 
     client: str = "*"
@@ -125,7 +125,7 @@ class PairConduct(Conduct):
 
 
 class RobotsProfile(_ProfilePart):
-    """What the robots.txt of the hosts contain.
+    """The content of the hosts' robots.txt.
 
     Attributes:
         refuse: Patterns of the hosts that refuse all paths.

@@ -273,7 +273,7 @@ def _is_own(host: str) -> bool:
 
 
 def _refusing_patterns(catalog: Catalog) -> tuple[str, ...]:
-    """Return the regular expressions by which the rules of the catalog recognise refusals and empty answers."""
+    """Return the regular expressions in the catalog's rules that recognise refusals and empty answers."""
     results = [engine.results for engine in catalog.engines.values()]
     patterns = [pattern for rules in results for pattern in (*rules.empty, *rules.blocked)]
     patterns += [pattern for page_rules in catalog.rules.values() for pattern in page_rules.blocked]

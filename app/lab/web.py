@@ -96,7 +96,7 @@ class LocalWeb:
     # --- engines ----------------------------------------------------------------------------------------------
 
     def _engine_at(self, host: str, target: str) -> str | None:
-        """Return the engine to which the address of a result page belongs, or `None`.
+        """Return the engine that has a result page at this address, or `None`.
 
         If several engines have this address, their fixed parameters decide.
         """

@@ -131,7 +131,7 @@ def lines(
     Args:
         series: the lines; x is a number in all of them, or an aware time in all of them.
         height: height of the picture without its legend.
-        grey_from: time from which the background is grey; `None` for no grey background.
+        grey_from: time where the grey background begins; `None` for no grey background.
     """
     placed = [
         (one.name, [(_place(x), y if y is not None and isfinite(y) else None) for x, y in one.points])

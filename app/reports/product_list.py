@@ -117,7 +117,7 @@ class ProductSort(StrEnum):
 
 
 class ProductGrouping(StrEnum):
-    """What products can be grouped by."""
+    """The ways to group products."""
 
     BRAND = "brand"
     CATEGORY = "category"

@@ -42,11 +42,11 @@ _TITLES: Mapping[ScheduleKind, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryTools:
-    """What is needed to make and send files.
+    """Settings and functions to make and send files.
 
     Attributes:
         catalog, pseudonyms, sender: functions that return the object when a file needs it; each may raise InputError.
-        language: language code of texts; `None` for the language in which the schedule was made.
+        language: language code of texts; `None` for the language of the person who made the schedule.
         address: public address of the dashboard for links in reports; empty if there is none.
     """
 

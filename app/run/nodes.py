@@ -182,7 +182,7 @@ def system_addresses(*, lab: bool) -> set[str]:
 
 
 def _route(family: socket.AddressFamily) -> str:
-    """Return the address of this machine from which the Internet is reached; empty if there is no route."""
+    """Return the address of this machine that connections to the Internet use; empty if there is no route."""
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as sock:
             sock.connect((_FAR_AWAY[family], 9))

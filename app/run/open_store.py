@@ -222,7 +222,7 @@ def hold(lock: Path, what: Message, instead: Message) -> Iterator[None]:
     """Hold a lock file during the block. The system releases the lock even if the process is killed.
 
     Args:
-        what: what the holder of the lock does, for the message.
+        what: description of the holder's work, for the message.
         instead: advice to the person.
 
     Raises:

@@ -55,11 +55,11 @@ _R = TypeVar("_R")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearxngAnswer:
-    """What a SearXNG reported about itself.
+    """The state of a SearXNG, as it reported it.
 
     Attributes:
         because: the reason why the SearXNG can't be used; `None` if it can.
-        mend: what a person can do about it.
+        mend: advice to the person.
         version: version of the SearXNG; empty if it does not report one.
         engines: enabled engines of its category general.
         silent: engines that did not answer the sample search, with their reasons.

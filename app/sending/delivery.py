@@ -28,7 +28,7 @@ _WAYS = Message("mailto:PERSON@EXAMPLE.CN[,...], https://WEBHOOK or file:FOLDER"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sender:
-    """What is needed to send mail and to post to webhooks.
+    """Settings to send mail and to post to webhooks.
 
     Attributes:
         smtp: the mail server; `None` if none is set.
@@ -204,7 +204,7 @@ def _post(parcel: Parcel, to: str, sender: Sender, private: bool, within_s: floa
 
 
 def _hide_address(to: str, said: str) -> str:
-    """Return a message in which those parts of a webhook's address that may be secret are replaced."""
+    """Replace those parts of a webhook's address in a message that may be secret."""
     parsed = urlsplit(to)
     for part in (to, parsed.path, parsed.query):
         said = said.replace(part, "...") if len(part) > 1 else said

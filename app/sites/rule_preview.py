@@ -1,4 +1,4 @@
-"""Show how well a site's rules fit one page, with the functions by which the crawl reads pages.
+"""Show how well a site's rules fit one page, with the same functions that the crawl uses.
 
 For `sites try` and for saved pages.
 """
@@ -68,7 +68,7 @@ def read_by_rules(
     Args:
         headers: headers of the response by lower-case name.
         url: address of the page; its links are resolved against it.
-        now: the time to which relative dates refer.
+        now: the current time, to compute relative dates.
         hint: encoding of the site in the catalog.
         status: status of the response. If it is not 2xx, the body is not read.
         listed: True for an engine with `discover: list`, whose pages may be sitemaps or feeds.
@@ -109,11 +109,11 @@ def read_by_rules(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RulePreview:
-    """What a site's rules read from a page, and how well each rule fits.
+    """The records that a site's rules read from a page, and how well each rule fits.
 
     Attributes:
         rules: how well each rule fits. If the site has no rules for records: the rules that a crawl would learn here.
-        main_text: where the text was found if the page is read by `main_text`, else empty.
+        main_text: place of the text if the page is read by `main_text`, else empty.
         outline: the structure of the page, as a help to write rules; empty if all rules match.
         judgement: the reviews of the product that would be stored; `None` if no product was given.
     """

@@ -1,4 +1,4 @@
-"""Views of what a site's rules read from a page, for `sites try` and the dashboard."""
+"""Views of the result of applying a site's rules to a page, for `sites try` and the dashboard."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from splitter.errors import Message
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleReading:
-    """What rules read from a response.
+    """The records that rules read from a response.
 
     Attributes:
         read_as: "page" or "result".
@@ -74,7 +74,7 @@ class RelevanceCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialView(RuleReading):
-    """What a site's rules read from a page, with the fields of `sites try --json`.
+    """The result of applying a site's rules to a page, with the fields of `sites try --json`.
 
     Attributes:
         file, url: file or URL that the page was read from; the other one is `None`. Both are `None` for a pasted page.

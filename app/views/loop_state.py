@@ -34,7 +34,7 @@ _START = timedelta(minutes=2)
 
 
 class Situation(StrEnum):
-    """What the system is doing. Each member has an English sentence and the command to run next.
+    """Situations of the system. Each member has an English sentence and the command to run next.
 
     Names in braces are replaced by fields of `SystemState`. Names that end with `_s` are durations in seconds.
     """
@@ -122,7 +122,7 @@ class LoopState:
 
     Attributes:
         now: time of the store's clock.
-        system: what the system is doing.
+        system: situation of the system.
         queues: number of subtasks by state.
         load: counts of delayed and waiting subtasks.
         waits: hosts that subtasks wait for.

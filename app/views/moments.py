@@ -18,17 +18,17 @@ _current = SimpleNamespace(zone=CHINA, name=CHINA_NAME)
 
 
 def use_zone(name: str) -> None:
-    """Set the zone in which all clock times are shown. Raises ValueError if the zone is unknown."""
+    """Set the zone of all clock times that are shown. Raises ValueError if the zone is unknown."""
     _current.zone, _current.name = get_zone(name), name
 
 
 def zone_name() -> str:
-    """Return the name of the zone in which clock times are shown."""
+    """Return the name of the zone of clock times."""
     return str(_current.name)
 
 
 def local_time(moment: datetime) -> datetime:
-    """Convert an aware time to the zone in which clock times are shown."""
+    """Convert an aware time to the zone of clock times."""
     zone: tzinfo = _current.zone
     return moment.astimezone(zone)
 

@@ -28,7 +28,7 @@ _PACE_S = 120.0
 
 @dataclass(frozen=True, kw_only=True)
 class StateView:
-    """What the system is doing, an English sentence about it, and the command to run next."""
+    """The situation of the system, an English sentence about it, and the command to run next."""
 
     state: Situation
     parameters: Mapping[str, float]

@@ -94,7 +94,7 @@ def announce(nodes: int, settings: Settings) -> None:
 
 
 def limit_to(settings: Settings, groups: Sequence[str], sites: Sequence[str]) -> Settings:
-    """Return settings with which a run crawls only these groups and sites, or all if none are given.
+    """Return settings that limit a run to these groups and sites. If none are given, it crawls all sites.
 
     Raises:
         InputError: a site is unknown, or no site of the catalog is in these groups.

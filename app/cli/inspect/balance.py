@@ -98,7 +98,7 @@ class _MachineNode(_NamedNode, _MachineParameters):
     """A node that is described by its machine. How long its work takes is learned from recorded runs."""
 
     def get_run_time(self) -> RunTime:
-        """Return the parameters of the node's machine, from which its run time is learned later."""
+        """Return the parameters of the node's machine. Its run time is learned from them later."""
         return NodeParameters.read(self.model_dump())
 
 

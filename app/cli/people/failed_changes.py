@@ -35,7 +35,7 @@ class WouldChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DryRunView:
-    """What an action would do.
+    """The result that an action would have.
 
     Attributes:
         unknown: numbers of subtasks that don't exist.

@@ -1,4 +1,4 @@
-"""The commands `reviewloop nodes add` and `remove`: change the nodes that `run` and `up` use besides this machine."""
+"""The commands `reviewloop nodes add` and `remove`: change the nodes that `run` and `up` use in addition."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class QuotedTheme:
 
 @dataclass(frozen=True, slots=True)
 class ClassifiedText:
-    """What was found in a text: its voice, its themes, and whether it is about its product."""
+    """The judgement on a text: its voice, its themes, and whether it is about its product."""
 
     voice: str | None
     about: bool | None

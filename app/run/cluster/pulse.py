@@ -87,7 +87,7 @@ class Beat:
     """The last beat of a process.
 
     Attributes:
-        start: start of the process, as `read_start` returns it. Tells it from a later process with the same number.
+        start: start of the process, as `read_start` returns it. A later process may have the same number.
         at_s: time of the beat by `time.monotonic`.
     """
 

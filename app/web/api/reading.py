@@ -133,7 +133,7 @@ def progress(page: Here, number: ProductId) -> list[SiteProgress]:
 
 
 class CauseOfMany(BaseModel):
-    """A cause for which subtasks wait, with their number and a suggestion."""
+    """A cause of waiting subtasks, with their number and a suggestion."""
 
     cause: Cause
     suggestion: str
@@ -141,7 +141,7 @@ class CauseOfMany(BaseModel):
 
 @router.get("/failed/causes", responses=PROBLEMS)
 def causes(page: Here) -> list[CauseOfMany]:
-    """Return the causes for which subtasks wait for a person."""
+    """Return the reasons why subtasks wait for a person."""
     with page.context.store.read() as tx:
         return [
             CauseOfMany(cause=one, suggestion=SUGGESTIONS.get(one.reason, ""))

@@ -116,7 +116,7 @@ class PageRequest:
 
     @property
     def language(self) -> str:
-        """Code of the language in which the page is shown."""
+        """Code of the page's language."""
         return language()
 
     @property

@@ -119,7 +119,7 @@ def short(text: str, most: int) -> str:
 
 
 def highlight(text: str, words: Sequence[str]) -> Markup:
-    """Return a text as escaped markup in which these words are highlighted."""
+    """Return a text as escaped markup, with these words highlighted."""
     plain = shown(text)
     if not words:
         return escape(plain)

@@ -38,7 +38,7 @@ SubtaskId = Annotated[int, InPath(ge=1, le=MOST_ID)]
 def show_failed(
     page: Here, reason: FailureReason | Literal[""] = "", site: Text = "", after: Cursor = 0
 ) -> Response:
-    """Show the causes for which subtasks wait, and the subtasks of one cause or of all."""
+    """Show the reasons why subtasks wait, and the subtasks of one reason or of all."""
     context = page.context
     causes = context.read("causes", lambda tx: manual.list_causes(tx))
     names = context.read("node names", lambda tx: [row.name for row in nodes.list_nodes(tx)])

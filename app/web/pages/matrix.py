@@ -54,7 +54,7 @@ Measure = Literal["completion", "efficiency", "requests"]
 
 
 class Shown(NamedTuple):
-    """What a cell of the matrix shows: a field with its value, and a text with the counts behind the value."""
+    """Content of the matrix's cells: a field with its value, and a text with the counts behind the value."""
 
     field: str
     counts: str
@@ -238,7 +238,7 @@ History = list[tuple[int, float | None, float | None]]
 def histories(attempts: Sequence[PairAttempt]) -> tuple[History, History]:
     """Return completion rate in % and efficiency in seconds after each attempt (2014 product paper, figure 4).
 
-    Decisions use the faded rate, in which about the last `MEMORY` attempts count.
+    Decisions use the faded rate, which depends on about the last `MEMORY` attempts.
     """
     completion: History = []
     efficiency: History = []
