@@ -74,8 +74,7 @@ def open_tables(file: BinaryIO, origin: str, most_unpacked: int = MOST_UNPACKED)
     """Return the tables in an xlsx file or a text file.
 
     The encoding of a text file is found by `tasks.reading.charsets`. Blanks around cells are removed, and empty rows
-    are
-    left out.
+    are left out.
 
     Args:
         file: a seekable file, which must stay open while rows are read.
@@ -129,8 +128,7 @@ def delimiter_of(sample: str) -> str:
     """Return the sign that separates columns: the one with the same number outside quotes in most lines.
 
     If there is none, it is the most frequent one in the first line. Chinese commas and semicolons count only if the
-    first
-    line contains them, because they are frequent in texts.
+    first line contains them, because they are frequent in texts.
     """
     lines = [line for line in "".join(sample.split('"')[::2]).splitlines() if line.strip()] or [""]
 

@@ -70,9 +70,8 @@ class ProductNames:
     """Finds the product that a name in a file means: a stored product or a new one.
 
     It is the product that has this name or alias. If there is none, it is the product whose keywords, at least two, are
-    all
-    in the name; of several such products, the one with the most keywords. Otherwise the name belongs to a new product.
-    Products that this file adds are not matched by keywords, so the order of its lines does not matter.
+    all in the name; of several such products, the one with the most keywords. Otherwise the name belongs to a new
+    product. Products that this file adds are not matched by keywords, so the order of its lines does not matter.
 
     Args:
         known: the stored products.

@@ -45,8 +45,7 @@ class ReviewFile:
 
     Attributes:
         columns: names of the columns; empty for a column without a name. For JSON these are keys; a nested key is
-            written
-            ``user.name``.
+            written ``user.name``.
         records: the records in order; a line that can't be read is a `BadRow` with the reason.
         found: the table in the file; `None` for JSON.
     """

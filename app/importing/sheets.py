@@ -180,10 +180,8 @@ def find_table(
     """Find the table in a file, and its header. The header may have two rows.
 
     The header is the row with the most needed fields; of several such rows, the one with the most known fields, then
-    the
-    first. If two sheets have equally good headers, a sheet whose name means notes is not taken. Hidden sheets are read
-    only
-    if a person chose them.
+    the first. If two sheets have equally good headers, a sheet whose name means notes is not taken. Hidden sheets are
+    read only if a person chose them.
 
     Raises:
         InputError: the file can't be read, or the chosen sheet or row does not exist.

@@ -104,8 +104,7 @@ def log_likelihood_ratio(counts: Counts, baseline: Expectation, factor: float) -
 def measure_nu(baseline: Expectation) -> Counts:
     """Return for each week the factor nu that turns a sum into a p value (`p_values`).
 
-    For large s, the sum exceeds e^s with probability e^-s / I; I is the information of a week about a rise
-    (Goldie,
+    For large s, the sum exceeds e^s with probability e^-s / I; I is the information of a week about a rise (Goldie,
     Annals of Applied Probability 1 (1991)). `MOST_NU` limits 1 / I for rare themes.
     """
     nu: Counts = np.minimum(baseline.dispersion / (_INFORMATION * baseline.mean), MOST_NU)

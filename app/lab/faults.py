@@ -77,8 +77,7 @@ def decide(conduct: Conduct, seed: int, request: LabRequest, memory: Memory) -> 
     """Decide how a request is answered, and count it in `memory`.
 
     Rules about the client are applied first (dead host, block, rate limit), then rules about the URL (moved, lost),
-    then
-    random faults.
+    then random faults.
     """
     url = request.host, request.path
     memory.requests[url] += 1

@@ -48,9 +48,8 @@ class LimitedProtocol(H11Protocol):
     Trusted proxies may use all, because they bring many clients.
 
     A timer runs while the client has something to do: send the headers (after the connection is opened or the last
-    answer
-    is complete), send the body, or read the answer. It is not reset by bytes that arrive. It does not run while the
-    application works.
+    answer is complete), send the body, or read the answer. It is not reset by bytes that arrive. It does not run while
+    the application works.
     """
 
     _network: IPv4Network | IPv6Network | None = None
@@ -125,8 +124,7 @@ def add_tokens(settings: Settings, host: str) -> tuple[Settings, str]:
     """Make sure that the dashboard has tokens if other machines can reach it.
 
     Other machines can also reach 127.0.0.1 if a proxy has a public address for it. A missing token is made at random
-    once
-    and stored in a file in the keys folder.
+    once and stored in a file in the keys folder.
 
     Returns:
         The settings with the hashes of the tokens, and the operator's token if it is one of those files, else "".

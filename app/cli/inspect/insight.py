@@ -96,12 +96,15 @@ def list_rising(app: App) -> RisesView:
 @click.argument("names", metavar="[PRODUCT]...", nargs=-1)
 @period_options(USUAL)
 def list_new(app: App, names: tuple[str, ...], period: PeriodChoice) -> NewPhrasesView:
-    """List phrases of the complaints of a period that are significantly more frequent than before.
+    """List phrases in the complaints of a period that are significantly more frequent than before.
 
-    Only clauses that show no theme are read. They are compared with the complaints of the three years before the
-    period, site by site. A phrase has at least 3 people on 2 pages; a person and nearly equal texts count once. Of
-    more than 1,000 complaints of the period, or 2,000 before it, a sample is read. Without PRODUCT, the 50 products
-    with most complaints in the period are read. `insight adopt` adds a phrase to the themes file.
+    Only clauses that mention no theme are read. They are compared with the complaints of the three years before the
+    period, site by site. A phrase is listed if at least 3 people wrote it, on at least 2 pages. A person counts once
+    per
+    phrase, nearly equal texts count once. If there are more than 1,000 complaints in the period, or 2,000 before it,
+    only
+    a sample is read. Without PRODUCT, the 50 products with the most complaints in the period are read. `insight adopt`
+    adds a phrase to the themes file.
 
     \b
     Examples:

@@ -62,7 +62,7 @@ def check(app: App) -> CheckView:
     """Check a catalog: whether it is correct, who answers today, and whether its rules still fit.
 
     First the file itself is checked: every problem is shown with file, line and key, and the exit status is
-    2; settings that may lose pages are questioned. Then each engine's search and each site's front page
+    2; for settings that may lose pages, questions are shown. Then each engine's search and each site's front page
     are requested once, robots.txt first. Exit status 1 if rules find nothing in a page that has something,
     or if nothing could be reached.
 

@@ -219,13 +219,13 @@ def list_(
 ) -> ProductsView:
     """List products with their complaints, their keywords and what is stored of them.
 
-    Complaints are those written in the period, as on the page of a product, and those of the period before.
-    The change is of the sites with reviews in both, the share is of buyers' reviews at sites that publish praise
-    as well, the trend has the last 26 weeks.
+    Complaints: those written in the period, counted as on the page of a product, and those of the period before.
+    Change: at sites with reviews in both periods. Share: complaints / buyers' reviews, at sites that also publish
+    praise. Trend: the last 26 weeks.
 
-    Coverage is the share of the hits that is stored (a search counts with at most what its engine
-    ever lists). It names the number of tasks behind it: reported by the engine, counted to the last page,
-    capped ("at least"), unknown. Fewer words: searches without a hit for all keywords, and the words that
+    Coverage: the share of the hits that is stored. Of a search, at most as many hits count as its engine ever lists.
+    The number of tasks behind it is given by the source of the hit count: reported by the engine, counted to the last
+    page, capped ("at least"), unknown. Fewer words: searches that had no hit for all keywords, and the words that
     gave hits.
 
     \b

@@ -190,10 +190,10 @@ def edit(
     """Change products. Options that are not given leave them as they are; --group and --site replace their sites.
 
     If keywords, aliases, sites, pages or the category change, a product is crawled again and its subtasks are
-    cancelled; collected pages stay. With --where, products that are so already stay as they are.
+    cancelled; collected pages stay. With --where, products that already have the new values are not changed.
 
-    --counted-as is for products that are one: two sizes, or one product under two names. They are crawled as
-    before. Lists, pages, reports, rises and alerts count them under the name of the other one.
+    --counted-as is for products that should count as one: two sizes, or two names of one product. They are crawled as
+    before. Lists, pages, reports, rises and alerts count them under the name of the other product.
 
     \b
     Examples:

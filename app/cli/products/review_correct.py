@@ -48,9 +48,9 @@ def correct(
 ) -> Done:
     """Correct the stored REVIEW, by its number (column review of exports): its voice, themes or products.
 
-    A correction wins over the models, also after `judge`, another crawl or import. It holds for all linked
-    copies, those with the same or nearly the same text: with some, it asks. Options that are not given leave
-    earlier corrections unchanged. The audit log and exports have who corrected what.
+    A correction wins over the models, also after `judge`, another crawl or import. It also applies to all linked
+    copies, which have the same or nearly the same text; if there are any, you are asked first. Options that are not
+    given leave earlier corrections unchanged. The audit log and exports show who corrected what.
 
     \b
     Examples:

@@ -37,8 +37,7 @@ class RedisOutage(logging.Filter):
     """Replaces all log records about a lost Redis by one line per outage. Several threads may use it.
 
     The first record starts a thread that pings Redis until Redis answers. So the log shows the end of an outage at
-    once,
-    even if clients connect again only later.
+    once, even if clients connect again only later.
 
     Args:
         ping: function that pings Redis; raises RedisError or OSError.

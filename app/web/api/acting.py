@@ -164,8 +164,8 @@ def add(page: Here, wanted: NewProducts) -> Added:
 class ProductChange(_Strict):
     """Changes to a product. Missing fields and null leave the value as it is.
 
-    If category, keywords or aliases change, the product's subtasks are cancelled and it is crawled again. No keywords
-    (an empty list) restores those of its name. `counted_as` is the name of another product under which its reviews are
+    If category, keywords or aliases change, the product's subtasks are cancelled and it is crawled again. An empty
+    list of keywords restores those of its name. `counted_as` is the name of another product under which its reviews are
     counted; an empty name gives it its own count. `recrawl` is a period such as 7d or 12h, or never.
     """
 
@@ -221,8 +221,8 @@ class ReviewCorrection(_Strict):
     """All decisions of a person about a review. For missing fields and null, the models decide.
 
     `themes`: ids of all themes that the review complains about. `not_products`: numbers of products that the review is
-    not
-    about. `copies`: number of linked copies to correct as well. If it is wrong, the answer 409 has the right number.
+    not about. `copies`: number of linked copies to correct as well. If it is wrong, the answer 409 has the right
+    number.
     """
 
     voice: Voice | None = None

@@ -182,8 +182,7 @@ class Reviews(BaseModel):
     """A part of the found reviews, with the cursor for the next part.
 
     `before` is the cursor to send with the next request; null at the end. One request searches at most 50,000 reviews,
-    so
-    `reviews` may be empty before the end.
+    so `reviews` may be empty before the end.
     """
 
     reviews: list[FoundReview]
@@ -201,11 +200,9 @@ def reviews(page: Here, sent: Annotated[ReviewsQuery, Query()], period: AnyPerio
     """Return reviews, the newest first.
 
     They contain the words of `q` in title or text, and were written in the last `days` (a number, or all), or from the
-    day
-    `from` to the day `to`. `product` is a name or a number, `theme` an id or a name. With `product` or `theme`, only
-    reviews that count are returned: of equal texts only the first. `left_out` returns those that do not count,
-    `undated`
-    those without a date.
+    day `from` to the day `to`. `product` is a name or a number, `theme` an id or a name. With `product` or `theme`,
+    only reviews that count are returned: of equal texts only the first. `left_out` returns those that do not count,
+    `undated` those without a date.
     """
     with not_found():
         wanted = sent.find(page, period)

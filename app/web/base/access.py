@@ -131,8 +131,7 @@ class Access:
         """Return the role of a right token without delay, and `None` for a wrong token after a pause.
 
         The number of wrong tokens that wait at the same time is limited. Earlier ones are not counted. A right token
-        never
-        waits: 256 random bits can't be guessed at any speed.
+        never waits: 256 random bits can't be guessed at any speed.
 
         Raises:
             TooManyWrongTokens: too many requests with wrong tokens wait for an answer.

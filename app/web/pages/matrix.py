@@ -161,8 +161,7 @@ def _make_cell(measure: Measure, pair: PairView, best: float | None) -> Cell:
 
     Args:
         best: the smallest value of the site, which gets the strongest color; a value twice as large gets half of it.
-            For
-            completion rates, the rate itself is the strength of the color.
+            For completion rates, the rate itself is the strength of the color.
     """
     field, counts = MEASURES[measure]
     value = getattr(pair, field)
