@@ -172,7 +172,9 @@ def list_limits(view: ComplaintsView) -> Iterator[Finding]:
         )
         yield Finding("judged_alone", text)
     if view.themes.counted < 1:
-        text = translate("Only {share:.0%} of the older reviews are counted yet.", share=view.themes.counted)
+        text = translate(
+            "Only {share:.0%} of the older reviews are counted so far.", share=view.themes.counted
+        )
         yield Finding("counted", text, {"share": view.themes.counted})
 
 

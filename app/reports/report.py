@@ -212,7 +212,7 @@ def _list_crawl_limits(
 ) -> Iterator[Finding]:
     """Yield findings about missing data: hits not collected, and sites not crawled or not finished."""
     if not progress:
-        yield Finding("not_searched", translate("No site was asked for it: its reviews were imported."))
+        yield Finding("not_searched", translate("No site was searched for it: its reviews were imported."))
         return
     yield _describe_coverage(coverage)
     asked = {one.site for one in progress if not _ASKED_LATER.issuperset(one.states)}
@@ -230,8 +230,8 @@ def _list_crawl_limits(
     )
     if unfinished:
         text = plural(
-            "{n} site was not asked to the end: {sites}.",
-            "{n} sites were not asked to the end: {sites}.",
+            "{n} site was not crawled to the end: {sites}.",
+            "{n} sites were not crawled to the end: {sites}.",
             len(unfinished),
             sites=join_names(unfinished),
         )

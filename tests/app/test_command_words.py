@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from pseudo_catalog import all_in_brackets, list_words_outside, read_page
+from pseudo_catalog import all_in_brackets, list_marks_outside, list_words_outside, read_page
 from test_command_line import commands
 
 from app.cli.main import cli
@@ -172,7 +172,8 @@ def test_every_word_of_a_report_is_from_a_catalog(command, crawled, reviewloop, 
     reviewloop(*command, "--help")
     data = r"https?://\S+|[\w.-]+\.(?:com|cn|org|net)\b|\bnode\d\b|Asia/Shanghai|reviewloop|Re(?=[:：])"
     data = "|".join([data, *map(re.escape, WORDING["nicknames"])])
-    assert list_words_outside(read_page(file.read_text("utf-8")), data) == set()
+    page = read_page(file.read_text("utf-8"))
+    assert (list_words_outside(page, data), list_marks_outside(page)) == (set(), [])
 
 
 def test_a_report_is_in_the_language_asked_for(crawled, reviewloop, tmp_path) -> None:

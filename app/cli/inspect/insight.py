@@ -253,7 +253,7 @@ def _(view: NewPhrasesView) -> Iterator[Part]:
         for quote in row.quotes[:1]:
             yield _quote_line(shown(row.phrase), quote)
     yield translate(
-        "Read: {read} of {complaints} complaints from {since} on, {read_before} of {complaints_before} of before.",
+        "Read: {read} of {complaints} complaints from {since} on, {read_before} of {complaints_before} from before.",
         read=view.read,
         complaints=view.complaints,
         since=view.since,
@@ -314,7 +314,7 @@ def _day_text(day: date | None) -> str:
 def _note_uncounted(share: float) -> Iterator[Part]:
     if share < 1:
         sentence = translate(
-            "Only {n} % of the reviews of before the upgrade are counted yet; `run` and `judge` go on with it.",
+            "Only {n} % of the reviews from before the upgrade are counted so far; `run` and `judge` continue.",
             n=math.floor(share * 100),
         )
         yield Text(sentence, style="yellow")

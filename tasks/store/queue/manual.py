@@ -205,7 +205,7 @@ def _limit_pages(tx: Transaction, subtask_id: int, pages: int) -> None:
     to_do = [target for (target,) in tx.rows(_PAGES_TO_DO, id=subtask_id)]
     if pages > len(to_do):
         raise InputError(
-            "subtask {subtask} has {n} result pages to do, not {pages}; more are asked for by "
+            "subtask {subtask} has {n} result pages to do, not {pages}; for more, run "
             "`reviewloop product edit NAME --pages N`, which crawls the product again",
             subtask=subtask_id,
             n=len(to_do),
