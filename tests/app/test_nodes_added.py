@@ -208,8 +208,8 @@ def test_adding_and_removing(reviewloop, db):
     store = Store.open(f"sqlite:///{db}")
     with store.read() as conn:
         assert [(row.action, row.subject) for row in notices.list_audit_rows(conn, most=9)] == [
-            ("remove", "node second"),
-            ("add", "node second"),
+            ("remove", "second"),
+            ("add", "second"),
         ]
     store.close()
 
