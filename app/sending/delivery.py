@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from app.sending.mail_server import SmtpServer, mail_address
 from app.sending.parcel import DeliveryFailed, Parcel
-from app.views.words import describe
+from app.views.words import describe, translate
 from splitter.errors import InputError, Message
 from tasks.domain.given_address import AddressKind, read_address
 
@@ -191,7 +191,7 @@ def _post(parcel: Parcel, to: str, sender: Sender, private: bool, within_s: floa
         ) from None
     except (requests.RequestException, OSError) as error:
         raise DeliveryFailed(
-            "{to}: {cause}", to=shown_destination(to), cause=_hide_address(to, cause_of(error))
+            "{to}: {cause}", to=shown_destination(to), cause=_hide_address(to, translate(cause_of(error)))
         ) from None
     if not answer.ok or answer.is_redirect:
         said = " ".join(answer.content.decode(errors="replace").split())[:_ANSWER_SHOWN]

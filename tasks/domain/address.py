@@ -73,8 +73,8 @@ def resolve_reference(base: str, reference: str, encoding: str = "utf-8") -> str
     path, mark, query = reference.partition("?")
     try:
         return sendable(urljoin(base, path.replace("\\", "/") + mark + query), encoding)
-    except ValueError as error:
-        _refuse(ErrorClass.ADDRESS_REFUSED, reference, Message("is no address: {error}", error=error))
+    except ValueError:
+        _refuse(ErrorClass.ADDRESS_REFUSED, reference, Message("is no address"))
 
 
 def authority_of(url: str) -> str:
@@ -122,8 +122,12 @@ def _punycode(url: str, host: str) -> str:
         _refuse(ErrorClass.ADDRESS_REFUSED, url, Message("has a host name of {n} characters", n=len(host)))
     try:
         encoded = URL.build(scheme="http", host=host).raw_host
-    except ValueError as error:
-        _refuse(ErrorClass.ADDRESS_REFUSED, url, Message("has no usable host name: {error}", error=error))
+    except ValueError:
+        _refuse(
+            ErrorClass.ADDRESS_REFUSED,
+            url,
+            Message("has no usable host name: {error}", error=repr(host[:80])),
+        )
     return encoded or ""
 
 

@@ -121,7 +121,7 @@ def inflate_body(body: bytes, content_encoding: str, *, max_bytes: int, max_rati
         except _BROKEN as error:
             raise FetchError(
                 ErrorClass.BAD_CONTENT,
-                Message("the body is no {coding}: {error}", coding=coding, error=error),
+                Message("the body is no {coding}, or is cut off", coding=coding),
             ) from error
         pieces.append(piece)
         size += len(piece)

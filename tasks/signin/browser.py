@@ -218,7 +218,7 @@ def sign_in_errors(url: str) -> Iterator[None]:
             detail=error.detail.partition("?")[0],
         ) from None
     except (requests.RequestException, OSError) as error:
-        raise SignInBroken("{url}: {error}", url=_bare(url), error=cause_of(error)) from None
+        raise SignInBroken("{url}: {error}", url=_bare(url), error=Message(cause_of(error))) from None
 
 
 def _bare(url: str) -> str:

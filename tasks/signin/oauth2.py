@@ -15,6 +15,7 @@ from oauthlib.oauth2 import BackendApplicationClient, OAuth2Error
 from requests.auth import HTTPBasicAuth
 from requests_oauthlib import OAuth2Session
 from splitter.catalog.sign_in import OAuth2Login, OAuthGrant
+from splitter.errors import Message
 
 from tasks.signin.browser import Session, sign_in_errors
 from tasks.signin.credentials import Credentials, Part
@@ -136,8 +137,8 @@ def _refusals(url: str) -> Iterator[None]:
             raise SignInRefused("{url} refuses: {code}", url=url, code=_code_of(error.error)) from None
 
 
-def _code_of(error: object) -> str:
-    return str(error) if _ERROR_CODE.fullmatch(str(error)) else "no reason that can be shown"
+def _code_of(error: object) -> Message | str:
+    return str(error) if _ERROR_CODE.fullmatch(str(error)) else Message("no reason that can be shown")
 
 
 # It logs whole tokens and request bodies at DEBUG.
