@@ -97,7 +97,8 @@ def _shape_problem(document: Document, detail: ErrorDetails) -> CatalogFault:
     place: Place = tuple(step for step in detail["loc"] if step != "[key]")
     kind = detail["type"]
     if kind == "extra_forbidden":
-        known = {name for model in Entry.__subclasses__() for name in model.model_fields}
+        models = [Catalog] if len(place) == 1 else Entry.__subclasses__()
+        known = {name for model in models for name in model.model_fields}
         near = WrongValue("unknown key").suggest(str(place[-1]), known, 1)
         return document.problem(
             place, near or Message("unknown key; docs/sites-yaml.md lists the known ones")

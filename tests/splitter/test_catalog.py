@@ -291,6 +291,21 @@ def test_what_is_no_yaml_is_explained_with_its_place(text, said):
     assert str(caught.value).startswith("s.yaml:")
 
 
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("syte", "did you mean 'sites'?"),
+        ("egnines", "did you mean 'engines'?"),
+        ("limit", "did you mean 'limits'?"),
+        ("rule", "did you mean 'rules'?"),
+        ("nmae", "did you mean 'name'?"),
+        ("gods", "docs/sites-yaml.md lists the known ones"),
+    ],
+)
+def test_an_unknown_key_at_the_top_is_compared_with_those_of_the_top(key, said):
+    assert f"s.yaml:1: {key}: unknown key; {said}" in problems(f"{key}: 1\n{GOOD}")
+
+
 def test_every_problem_of_the_shape_is_told_at_once():
     told = problems(GOOD.replace("meta", "mata").replace("rules: complaint,", ""))
     assert [line.split(": ")[1] for line in told.splitlines()[1:]] == [
