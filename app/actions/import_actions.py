@@ -1,4 +1,4 @@
-"""Undo an import, given by number, and record it in the audit log. For the command, the dashboard and the API."""
+"""Undo an import, given by number, and record it in the audit log. Used by the command, the dashboard and the API."""
 
 from __future__ import annotations
 

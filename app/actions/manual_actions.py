@@ -1,4 +1,4 @@
-"""Actions of people on subtasks and nodes. All are recorded in the audit log. For commands, dashboard and API."""
+"""Actions of people on subtasks and nodes, recorded in the audit log. Used by commands, dashboard and API."""
 
 from __future__ import annotations
 

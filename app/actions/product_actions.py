@@ -1,4 +1,4 @@
-"""Actions of people on products. All are recorded in the audit log. For commands, dashboard and API."""
+"""Actions of people on products, recorded in the audit log. Used by commands, dashboard and API."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def add(store: Store, given: Iterable[NewProduct | RefusedProduct], who: str, fi
 
 
 def _name_as_stored(one: NewProduct, there: dict[str, NewProduct | KnownName]) -> NewProduct:
-    """Return a product, renamed if a stored product has the same key: it gets the name of the stored one."""
+    """Return a product. If a stored product has the same key, it gets the name of the stored product."""
     return replace(one, name=there.setdefault(name_key(one.name), one).name)
 
 

@@ -1,4 +1,4 @@
-"""Actions of people on stored reviews, for commands. All are recorded in the audit log."""
+"""Actions of people on stored reviews, recorded in the audit log. Used by commands."""
 
 from __future__ import annotations
 

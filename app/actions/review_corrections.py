@@ -1,4 +1,4 @@
-"""Corrections of reviews by people. All are recorded in the audit log. For the command, the dashboard and the API."""
+"""Corrections of reviews by people, recorded in the audit log. Used by the command, the dashboard and the API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Actions of people on schedules. All are recorded in the audit log. For commands, dashboard and API."""
+"""Actions of people on schedules, recorded in the audit log. Used by commands, dashboard and API."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def _record(tx: Transaction, action: str, row: Schedule, who: str, detail: Mappi
 
 
 def name_of(row: Schedule) -> Message:
-    """Return a short name of a schedule for people: the product, or the kind of file and its destination.
+    """Return a short name of a schedule for people: the product, or the kind of file and where it is sent.
 
     Secret parts of a webhook's address are left out.
     """

@@ -1,4 +1,4 @@
-"""Actions of people on the themes file. All are recorded in the audit log. For the command and the dashboard.
+"""Actions of people on the themes file, recorded in the audit log. Used by the command and the dashboard.
 
 The file is edited as text, so that comments and the order of lines stay.
 """

@@ -1,4 +1,4 @@
-"""Archive a theme of a product until it rises, and record it in the audit log. For the command and the dashboard."""
+"""Archive a theme of a product until it rises, and record it in the audit log. Used by command and dashboard."""
 
 from __future__ import annotations
 

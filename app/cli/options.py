@@ -232,7 +232,7 @@ def find_folder_of_up(settings: Settings) -> Path | None:
 
 
 def refuse_store_of_up(settings: Settings) -> None:
-    """Raise InputError if a run would begin a new store beside one that `up` has filled."""
+    """Raise InputError if a run would create a new store although `up` has filled one in this folder."""
     folder = find_folder_of_up(settings)
     if folder is not None and _is_new(settings):
         raise InputError(

@@ -71,7 +71,10 @@ def print_json(document: Any, *, indent: int | None = 2) -> None:
 
 
 def plain(value: Any) -> Any:
-    """Convert a value that JSON doesn't have to one that it has. Raises TypeError if that is not possible."""
+    """Convert a value of a type that JSON lacks to one of a type that JSON has.
+
+    Raises TypeError if that is not possible.
+    """
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in fields(value)}
     if isinstance(value, Message):

@@ -1,4 +1,4 @@
-"""Print a view: its fields as JSON, or text for people made by the function that `text` has for the view's type."""
+"""Print a view: its fields as JSON, or a text for people. Each type of view registers its text with `text`."""
 
 from __future__ import annotations
 

@@ -267,7 +267,10 @@ class Workbook:
         return MergedCells(self._merged[path])
 
     def _readable_chunks(self, path: str) -> Iterator[bytes]:
-        """Yield the bytes of a part up to the first that can't be read: that is reported when its rows are read."""
+        """Yield the bytes of a part.
+
+        End without an error if it can't be read further: reading its rows reports the error.
+        """
         with suppress(InputError, *_DAMAGED):
             yield from self._chunks(path, self._most_unpacked)
 
@@ -352,7 +355,10 @@ class Workbook:
             events.clear()
 
     def _chunks(self, path: str, most: int) -> Iterator[bytes]:
-        """Yield the bytes of a part; the last chunk is empty. Raises InputError if the part has more than `most`."""
+        """Yield the bytes of a part; the last chunk is empty.
+
+        Raises InputError if the part has more than `most` bytes.
+        """
         info = self._archive.getinfo(self._parts[_key(path)])
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise InputError("is packed by another method than deflate; save it again")

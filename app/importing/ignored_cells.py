@@ -30,7 +30,7 @@ class IgnoredColumn:
 
     @property
     def note(self) -> Message:
-        """Return a message about these cells."""
+        """Return a message about the cells that were not understood."""
         return Message(
             "{column}: not understood (rows: {rows}), for example {values}; {meaning}",
             column=self.column,

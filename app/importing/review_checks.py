@@ -219,12 +219,7 @@ class ReviewChecks:
         return ImportedReview(product, written, site, url, review, page, copy_key(site, author, body))
 
     def _address_of(self, text: str) -> tuple[str, str]:
-        """Return a page's canonical address, and its site.
-
-        If it is on no site, its host is returned instead of the site.
-
-        Both are empty if there is no address.
-        """
+        """Return a page's canonical address and its site, or its host if it is on no site; both may be empty."""
         if is_nothing(text):
             return "", ""
         try:

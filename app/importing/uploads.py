@@ -85,7 +85,7 @@ class Uploads:
 
 
 def read_upload(data: bytes, origin: str, ignored: Sequence[str] = (), *, as_list: bool = False) -> Upload:
-    """Read a file of products in this process (`Uploads.read` starts one for it).
+    """Read a file of products. This runs in the separate process that `Uploads.read` starts.
 
     Args:
         data: content of the file.

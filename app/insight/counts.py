@@ -1,4 +1,4 @@
-"""Load the weekly counts of products once, for all tables, charts and sentences about them."""
+"""Load the weekly counts of products once, to be used for all tables, charts and sentences."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def load_all(tx: Transaction, product_ids: Sequence[int], period: Period, today:
 
 
 def load_counts(tx: Transaction, product_ids: Sequence[int], choice: Selection, today: date) -> ChosenCounts:
-    """Load the counts of products: all of them, and those of the choice."""
+    """Load the counts of products: of all days, sites and themes, and those that fit the choice."""
     every = load_all(tx, product_ids, Period(), today)
     reviews, themes = every.reviews, every.themes
     if not choice.period.is_open:

@@ -210,7 +210,7 @@ class _Texts:
         return tuple(found)
 
     def _clause(self, place: int) -> tuple[int, int]:
-        """Return the first place of the open clause that contains a place, and the place after its end."""
+        """Return the place at which the open clause around `place` begins, and the place after its end."""
         codes = self.corpus.codes
         begin = end = place
         while begin and codes[begin - 1]:

@@ -42,7 +42,7 @@ class PhraseCorpus:
     """Texts of people as one array of characters.
 
     Attributes:
-        codes: character codes in normal form; a code 0 separates clauses, so no phrase contains it.
+        codes: character codes in normal form; 0 for characters that can't be in a phrase.
         people: number of the person who wrote each character, ascending.
         is_new: for each person, True if the person wrote in the period, False if before it.
         sites: number of each person's site.

@@ -48,7 +48,7 @@ MEANINGS: Mapping[ThemeState, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rise:
-    """A rise of the complaints about a product: of those about one theme, or of all together.
+    """A rise of the complaints about a product: about one theme, or about all together.
 
     Attributes:
         since: Monday of the week in which the rise began.

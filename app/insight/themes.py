@@ -100,7 +100,10 @@ def view_themes(
 
 
 def _order(row: ThemeRow) -> tuple[str, bool, bool, int, str]:
-    """Return the sort key of a row: rising themes first, then by number of complaints, archived themes last."""
+    """Return the sort key of a row: by product, then rising themes, other themes, and archived themes.
+
+    Within each of these, themes with more complaints come first.
+    """
     return row.product, row.archived, row.state is not ThemeState.RISING, -row.complaints, row.theme
 
 
@@ -114,7 +117,7 @@ def _group_by_theme(counts: Sequence[ThemeWeek]) -> dict[tuple[int, str], list[T
 def _list_quotes(
     tx: Transaction, numbers: Sequence[int], period: Period, site: str = ""
 ) -> Mapping[tuple[int, str], list[QuoteRow]]:
-    """Return the newest quotes by (product number, theme), without those nearly equal to another."""
+    """Return the newest quotes by (product number, theme). Of nearly equal quotes, only one is returned."""
     found = list_complaints(tx, numbers, period, _LOOKED_AT, site)
     quotes = {key: list(islice(list_different(rows), QUOTES)) for key, rows in found.items()}
     return defaultdict(list, quotes)

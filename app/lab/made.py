@@ -1,4 +1,4 @@
-"""Generate HTML from the CSS selectors, and JSON from the paths, of the rules that will read it.
+"""Generate HTML and JSON that given rules can read: HTML from CSS selectors, JSON from paths.
 
 A selector becomes an element that it matches. Tags, ids, classes, attributes, ``:nth-child(n)``, ``:first-child``,
 descendants, children and following siblings are understood. Of alternatives ("a, b" or "a | b") the first is used.

@@ -238,7 +238,7 @@ class Lab:
         return response
 
     def _own_page(self, asked: LabRequest, request: web.BaseRequest) -> web.Response:
-        """Answer a request for a page of the lab itself, or for a host that is not in the catalog. It is not logged."""
+        """Answer a request for a host that is not in the catalog, or for a page of the lab itself (not logged)."""
         if not _is_own(asked.host):
             text = f"The lab knows no host {asked.host!r}; those it knows are listed at http://{LAB_HOST}/\n"
             unknown = LabResponse(404, "text/plain; charset=utf-8", text.encode())

@@ -191,7 +191,7 @@ def _bare(host: str) -> str:
 
 
 def _count_matching(engine: Engine, given: set[tuple[str, str]]) -> int:
-    """Return how many of an engine's fixed URL parameters a request has, minus the number of those that it lacks."""
+    """Return the number of an engine's fixed URL parameters that a request has, minus the number that it lacks."""
     fixed = {(name, value) for name, value in engine.params.items() if "{" not in value}
     return len(fixed & given) - len(fixed - given)
 

@@ -126,7 +126,7 @@ def get_run_view(
 
 
 def readable(rows: Iterable[ReviewRow]) -> Iterator[ReviewRow]:
-    """Yield those of the first `_LOOKED_AT` reviews that are no reposts and have enough text for a sample."""
+    """Look at the first `_LOOKED_AT` reviews, and yield those with enough text for a sample that are no reposts."""
     return (
         row for row in islice(rows, _LOOKED_AT) if row.original is None and len(row.body) >= _SHORTEST_SAMPLE
     )

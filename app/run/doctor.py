@@ -167,7 +167,7 @@ def _check_browser(
 
 
 def _check_mail(settings: Settings) -> Check:
-    """Check the mail server's address and whether the server answers. No mail is sent."""
+    """Check the form of the mail server's address. No connection is made."""
     try:
         server = smtp_server(settings.smtp_url, settings.mail_from)
     except InputError as error:

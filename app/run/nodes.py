@@ -126,7 +126,7 @@ def clients(nodes: Sequence[Node]) -> int:
 
 
 def own_address(text: str) -> str:
-    """Return an address of this machine in its usual form. Connections can be made from it.
+    """Return an address of this machine in its usual form, after checking that connections can be made from it.
 
     Raises:
         InputError: `text` is not an address of this machine. The message lists the machine's addresses.

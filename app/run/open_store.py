@@ -205,7 +205,7 @@ def check_cluster(settings: Settings) -> None:
 
 
 def try_redis(settings: Settings) -> Message | None:
-    """Return why Redis does not answer now; `None` if it does. Raises InputError if it refuses the login."""
+    """Return why Redis does not answer now; `None` if it answers. Raises InputError if Redis refuses the login."""
     from redis.exceptions import AuthenticationError, RedisError, ResponseError
 
     try:

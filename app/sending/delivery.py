@@ -204,7 +204,7 @@ def _post(parcel: Parcel, to: str, sender: Sender, private: bool, within_s: floa
 
 
 def _hide_address(to: str, said: str) -> str:
-    """Replace those parts of a webhook's address in a message that may be secret."""
+    """Replace a webhook's address, its path and its query in a message by "...", because they may be secret."""
     parsed = urlsplit(to)
     for part in (to, parsed.path, parsed.query):
         said = said.replace(part, "...") if len(part) > 1 else said

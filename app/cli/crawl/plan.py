@@ -79,7 +79,7 @@ def plan_of(
 
 
 def searxng_notes(found: Preflight) -> Iterator[Message]:
-    """Yield messages about each SearXNG that answers: its engines, and which of them don't answer."""
+    """Yield messages about each SearXNG that answers: its engines, and those of its engines that don't answer."""
     for name, one in found.searxng.items():
         if one.because is not None:
             continue

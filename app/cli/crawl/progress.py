@@ -41,7 +41,7 @@ class Progress:
     """Live progress of a run. `update` may be called from another thread.
 
     Args:
-        begin: numbers of stored pages and reviews at the beginning of the run.
+        begin: highest row numbers of the store at the beginning of the run.
         until_done: True if the run continues while work waits for hosts, which is reported once.
     """
 

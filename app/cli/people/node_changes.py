@@ -137,7 +137,7 @@ def remove(app: App, name: str) -> Done:
 
 
 def _read_proxy(text: str) -> Proxy:
-    """Return the proxy from its address; ask the person for the address if it is "-".
+    """Return the proxy at an address. If the address is "-", ask the person for it.
 
     Raises:
         InputError: the address is wrong. The message does not quote it, as it may contain a password.

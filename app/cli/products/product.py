@@ -257,7 +257,7 @@ def _(view: ProductsView) -> Iterator[Part]:
 def _hide_shared(row: ProductView) -> ProductView:
     """Return a row to show to people.
 
-    If its complaints are counted under another product's name, its figures are left out.
+    If the product's complaints are counted under another product's name, the row has no figures.
     """
     nothing: Any = None
     if row.counted_as is None:

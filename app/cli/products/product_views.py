@@ -19,7 +19,7 @@ from tasks.store.sql.transaction import Transaction
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProductView(ListedProduct):
-    """A product with the number of its hits that are stored.
+    """A product with its coverage: how many of the hits for it are stored.
 
     Attributes:
         coverage: share of the reachable hits that are stored; `coverage_rests_on` has the sums behind it.

@@ -183,7 +183,7 @@ class PulsedScheduler(Scheduler):
 
 
 class Runtime(bootsteps.StartStopStep):
-    """Opens the scheduler for queue `control` or the crawl node for queue `crawl.NODE`.
+    """Opens the scheduler for queue `control` and the crawl node for queue `crawl.NODE`, if the worker serves them.
 
     The step starts after the worker's pool and before its consumer, and stops in the reverse order. While it stops, the
     consumer takes no further messages, but the pool's threads still wait for their attempts, which can still be

@@ -67,7 +67,7 @@ class Program:
 
 
 class Fork:
-    """A forked program, with those methods of `Popen` that the supervisor uses."""
+    """A forked program. It has those methods of `Popen` that the supervisor uses."""
 
     def __init__(self, program: Program) -> None:
         import_for_forks()
@@ -109,7 +109,7 @@ Child = subprocess.Popen[bytes] | Fork
 
 
 def import_for_forks() -> None:
-    """Start the process that forks programs, unless it runs, so that it imports modules while the servers start.
+    """Start the process from which programs are forked, unless it runs. It imports modules while the servers start.
 
     Linux only.
     """

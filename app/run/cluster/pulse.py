@@ -1,4 +1,4 @@
-"""The pulse of a process is a file that its loop writes every few seconds. A check can end a silent process.
+"""The pulse of a process: a file that the process writes every few seconds. A check can end a silent process.
 
     python -m app.run.cluster.pulse FILE --within SECONDS [--end]
 

@@ -88,7 +88,7 @@ def mark(value: object) -> str:
 
 
 def moment(when: datetime | None) -> str:
-    """Return a time as clock time in the zone of the settings; a dash for `None`."""
+    """Return date and clock time in the zone of the settings; a dash for `None`."""
     return "–" if when is None else clock_text(when)
 
 

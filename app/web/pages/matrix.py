@@ -148,7 +148,7 @@ def _tell_verdicts(of_site: Sequence[NodeVerdict]) -> list[tuple[bool | None, st
 
 
 def _make_row(measure: Measure, site: str, pairs: Sequence[PairView]) -> tuple[str, dict[str, Cell], str]:
-    """Return the site, its cells by node, and its best node. That is empty if fewer than two nodes tried the site."""
+    """Return the site, its cells by node, and its best node (empty if fewer than two nodes tried the site)."""
     field = MEASURES[measure].field
     best = min((value for pair in pairs if (value := getattr(pair, field)) is not None), default=None)
     cells = {pair.node: _make_cell(measure, pair, best) for pair in pairs}

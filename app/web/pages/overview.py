@@ -36,7 +36,7 @@ def read_status(context: WebContext) -> StatusView:
 def read_trends(context: WebContext) -> tuple[tuple[Sequence[Point], bool], Sequence[Point]]:
     """Return two series over time: the queues, and the rows stored per second.
 
-    With the queues comes True if the series has all of its points.
+    The queues come with True if the series begins with the first event of the store.
     """
     return context.read("queue trend", get_queue_trend), context.read("storing trend", get_storing_trend)
 

@@ -71,7 +71,7 @@ def show_phrases(page: Here, number: ProductId, period: RecentPeriod) -> Respons
 
 
 def show_phrases_again(page: PageRequest, product: str) -> Response:
-    """Show the page of phrases for the default period again, because its form was refused."""
+    """Show the page of phrases again for the default period, because the form on it was refused."""
     return show_phrases(page, product_in_path(page, product), read_period(None, None, None))
 
 
