@@ -214,5 +214,8 @@ def _describe_work(
         leased_at = get_newest_lease_time(tx)
         has_begun = leased_at is not None and tx.now - leased_at < timedelta(seconds=_WINDOW_S)
         return SystemState(Situation.UNTIMED if has_begun or queues[State.CRAWL] else Situation.STARTING)
-    hits = max(0, count_open_hits(tx) - sum(one.left for one in waits if one.unreachable))
+    hits = count_open_hits(tx)
+    silent = sum(one.left for one in waits if one.unreachable)
+    if silent * 2 < hits:  # if most hosts are silent, it is the network, and they will answer again
+        hits -= silent
     return SystemState(Situation.RUNNING, {"left_s": hits / pages_per_s})
