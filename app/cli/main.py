@@ -84,7 +84,7 @@ class Commands(click.Group):
                 formatter.write_dl([(name.ljust(widest), _short_help(name, room)) for name in names])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the options. Set the language of the environment before, because `--help` prints at once."""
+        """Set the language of the environment, because `--help` prints at once. Then parse the options."""
         speak(ctx, None)
         return super().parse_args(ctx, args)
 

@@ -119,7 +119,7 @@ def _save_rises(found: Mapping[str, Any], tx: Transaction) -> None:
 
 
 def delivery_tools(settings: Settings) -> DeliveryTools:
-    """Return the settings for the sweep `deliver`."""
+    """Return the settings and functions that the sweep `deliver` uses."""
 
     def sender() -> Sender:
         return Sender(smtp=settings.mail_server(), user_agent=settings.crawl().user_agent)

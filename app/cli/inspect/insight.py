@@ -100,11 +100,9 @@ def list_new(app: App, names: tuple[str, ...], period: PeriodChoice) -> NewPhras
 
     Only clauses that mention no theme are read. They are compared with the complaints of the three years before the
     period, site by site. A phrase is listed if at least 3 people wrote it, on at least 2 pages. A person counts once
-    per
-    phrase, nearly equal texts count once. If there are more than 1,000 complaints in the period, or 2,000 before it,
-    only
-    a sample is read. Without PRODUCT, the 50 products with the most complaints in the period are read. `insight adopt`
-    adds a phrase to the themes file.
+    per phrase, nearly equal texts count once. If there are more than 1,000 complaints in the period, or 2,000 before
+    it, only a sample is read. Without PRODUCT, the 50 products with the most complaints in the period are read.
+    `insight adopt` adds a phrase to the themes file.
 
     \b
     Examples:

@@ -124,7 +124,7 @@ def edit(app: App, subtask: int, quota: int | None, pages: int | None) -> Done |
 )
 @dry_run_option
 def abandon(app: App, subtasks: tuple[int, ...], why: str, dry_run: bool) -> Done | DryRunView:
-    """Abandon subtasks for good (CANCELLED), also some that don't wait for a person but aren't DONE.
+    """Abandon subtasks for good (CANCELLED), even if they don't wait for a person, unless they are DONE.
 
     \b
     Example:

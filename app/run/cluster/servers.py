@@ -115,7 +115,11 @@ class PostgresServer:
                 self._run("pg_ctl", "stop", "-m", "fast", "-w")
 
     def wait(self, alive: Callable[[], bool]) -> None:
-        """Wait until the server answers. Raises ServerFailed."""
+        """Wait until the server answers. Raises ServerFailed if it ends or does not answer in time.
+
+        Args:
+            alive: returns True while the server's process runs.
+        """
         with contextlib.closing(Store.open(self.url, pool_size=1)) as store:
             _wait(self.program, lambda: store.connect().close(), StoreFailed, alive)
 
@@ -214,7 +218,11 @@ class RedisServer:
         self._settings.write_text("".join(f"{name} {value}\n" for name, value in lines.items()))
 
     def wait(self, alive: Callable[[], bool]) -> None:
-        """Wait until the server answers. Raises ServerFailed."""
+        """Wait until the server answers. Raises ServerFailed if it ends or does not answer in time.
+
+        Args:
+            alive: returns True while the server's process runs.
+        """
         with Redis.from_url(self.url) as client:
             _wait(self.program, client.ping, RedisError, alive)
 
