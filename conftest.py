@@ -21,6 +21,7 @@ from hypothesis import is_hypothesis_test, settings
 from redis import Redis
 from sqlalchemy import URL
 
+from app.views import words
 from tasks.store.sql import schema
 from tasks.store.sql.database import Store
 
@@ -41,6 +42,12 @@ MAX_CPU_S = 2.0
 """Maximum CPU time of a fast test, including its ended child processes; more on a machine that is slow just now."""
 _NUMBERS, _SUMMED_S = 300_000, 0.0125
 """Numbers whose squares `_slowness` adds up, and its CPU seconds on a machine that is not slow."""
+
+
+@pytest.fixture(autouse=True)
+def _english(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Undo the language that a command sets for the process."""
+    monkeypatch.setattr(words._Process, "language", "en")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

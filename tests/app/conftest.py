@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterator
-from contextvars import copy_context
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -61,8 +60,7 @@ def reviewloop(tiny_sites: Path) -> Invoke:
 
     def invoke(*arguments: object, stdin: str | bytes | None = None, **environment: str) -> Result:
         env = {**_HURRY, "REVIEWLOOP_SITES": str(tiny_sites), "REVIEWLOOP_DATABASE_URL": "", **environment}
-        # The language of a command is that of its context.
-        return copy_context().run(CliRunner(env=env).invoke, cli, [str(a) for a in arguments], input=stdin)
+        return CliRunner(env=env).invoke(cli, [str(a) for a in arguments], input=stdin)
 
     return invoke
 

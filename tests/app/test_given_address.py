@@ -2,7 +2,6 @@
 
 import logging
 import os
-from contextvars import copy_context
 from pathlib import Path
 
 import pytest
@@ -116,7 +115,7 @@ def run(tmp_path, monkeypatch, caplog):
     for name in [name for name in os.environ if name.startswith("REVIEWLOOP_")]:
         monkeypatch.delenv(name)
     caplog.set_level(logging.DEBUG)
-    return lambda *words: copy_context().run(CliRunner().invoke, cli, words)
+    return lambda *words: CliRunner().invoke(cli, words)
 
 
 @pytest.mark.parametrize(("kind", "address"), cases(SETTINGS))
