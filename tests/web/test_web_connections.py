@@ -1,4 +1,4 @@
-"""The web server's limits of connections and of the time that a client may take; time is a number here."""
+"""The web server's limits of connections and of time, and the age of a cached value; time is a number here."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import resource
 import socket
 from collections.abc import Callable, Coroutine, Iterator
+from itertools import count
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
@@ -16,6 +17,7 @@ from dashboard import Serve
 from uvicorn.server import ServerState
 
 from app.run.setting_fields import Settings
+from app.web.base import cached
 from app.web.server import LimitedProtocol, make_server
 from tasks.store.sql.database import Store
 
@@ -259,3 +261,30 @@ def test_half_sent_requests_of_one_client_leave_room_for_others(
     finally:
         for one in half:
             one.close()
+
+
+class _Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.mark.parametrize(
+    ("took_s", "after_s", "shown"),
+    [(0.01, 0.4, 1), (0.01, 0.6, 2), (1.0, 19.0, 1), (1.0, 24.0, 1), (1.0, 26.0, 2), (1.0, 36_000.0, 2)],
+)
+def test_a_value_that_nobody_asked_for_in_time_is_computed_again(
+    monkeypatch: pytest.MonkeyPatch, took_s: float, after_s: float, shown: int
+) -> None:
+    clock, made = _Clock(), count(1)
+    monkeypatch.setattr(cached, "Thread", Mock())
+    values = cached.Cached(clock)
+
+    def make() -> int:
+        clock.now += took_s
+        return next(made)
+
+    assert values.get("state", make) == 1
+    clock.now += after_s
+    assert values.get("state", make) == shown

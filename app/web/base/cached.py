@@ -16,6 +16,8 @@ _KEPT_S = 0.5
 _SHARE = 20
 """A value is cached for this multiple of its computing time, so computing takes at most 1/20 of a core."""
 _SLOW_S = 0.1
+_OVERDUE_S = 5.0
+"""An old value is shown while it is renewed only up to this time after its end: nobody may have looked for hours."""
 _MOST = 500
 
 _log = logging.getLogger(__name__)
@@ -44,14 +46,14 @@ class Cached:
         """Return the value of a key. If it is missing or too old, it is computed by `make`."""
         with self._lock:
             kept = self._kept.get(key)
-            old = kept is None or self._clock() - kept.made_at > max(_KEPT_S, _SHARE * kept.took_s)
-            beside = kept is not None and old and kept.took_s > _SLOW_S
-            if kept is not None and beside and not kept.making:
-                kept.making = True
-                Thread(target=self._remake, args=(key, make), daemon=True).start()
-        if kept is None or (old and not beside):
-            return self._make(key, make)
-        return cast("T", kept.value)
+            if kept is not None:
+                overdue_s = self._clock() - kept.made_at - max(_KEPT_S, _SHARE * kept.took_s)
+                if overdue_s <= (_OVERDUE_S if kept.took_s > _SLOW_S else 0.0):
+                    if overdue_s > 0 and not kept.making:
+                        kept.making = True
+                        Thread(target=self._remake, args=(key, make), daemon=True).start()
+                    return cast("T", kept.value)
+        return self._make(key, make)
 
     def clear(self) -> None:
         """Remove all values. Called after data has changed."""
