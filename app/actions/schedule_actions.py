@@ -119,7 +119,8 @@ def set_rule(store: Store, names: Sequence[str], rule: Recurrence, who: str) -> 
 def act(store: Store, which: Sequence[str], action: ScheduleAction, who: str) -> list[Schedule]:
     """Run, pause, resume or remove schedules, given by number or product.
 
-    `run` begins a product's next crawl at once. A report or export becomes due, and the running scheduler makes it.
+    `run` begins the next crawl of a product at once. It only makes a report or export due: the running scheduler makes
+    the file.
 
     Returns:
         The schedules after the change. Removed schedules are returned as they were.

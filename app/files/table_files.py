@@ -125,10 +125,10 @@ def is_workbook(data: bytes) -> bool:
 
 
 def delimiter_of(sample: str) -> str:
-    """Return the sign that separates columns: the one with the same number outside quotes in most lines.
+    """Return the sign that separates columns: outside quotes, half of the lines or more have it equally often.
 
-    If there is none, it is the most frequent one in the first line. Chinese commas and semicolons count only if the
-    first line contains them, because they are frequent in texts.
+    If no sign is like that, it is the most frequent one in the first line. Chinese commas and semicolons count only if
+    the first line contains them, because they are frequent in texts.
     """
     lines = [line for line in "".join(sample.split('"')[::2]).splitlines() if line.strip()] or [""]
 
@@ -175,11 +175,14 @@ def csv_reason(error: csv.Error) -> Message:
 
 
 class _Feed:
-    """Gives the lines of a text to a csv reader. If a quote is never closed, the lines after it are given again.
+    """Gives the lines of a text to a csv reader.
+
+    A quote that is never closed makes one record of all lines after it. These are then given again, as records of
+    their own.
 
     Attributes:
         line: number of the last line that was given.
-        is_ended: True if the text ended within the record.
+        is_ended: True if the text ended before the current record did.
         fault: the reason why the last line can't be read; `None` if it can be read.
     """
 

@@ -200,7 +200,7 @@ class Workbook:
         """Yield (row number, cells) for each row that is not empty.
 
         Args:
-            notes: list that gets messages about unread parts after the last row.
+            notes: after the last row, messages about parts that were not read are added to it.
 
         Raises:
             InputError: a limit is exceeded, or the sheet can't be read.

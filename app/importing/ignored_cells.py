@@ -14,7 +14,7 @@ _LONGEST = 30
 
 @dataclass(slots=True)
 class IgnoredColumn:
-    """The cells of one column that were not understood.
+    """The cells of one column that were not understood. They count as empty.
 
     Attributes:
         column: name of the column in the file.

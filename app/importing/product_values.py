@@ -117,7 +117,7 @@ def read_priority(text: str) -> int | None:
 
 
 def _levels(text: str) -> set[int]:
-    """Return the priorities that the words of a text mean; empty if the first word is unknown."""
+    """Return the priorities that the known words of a text mean; empty if the first word is unknown."""
     if not text.isascii():  # blanks separate words of Chinese; English needs them within
         text = text.replace(" ", ",")
     parts = [*filter(None, ("".join(part.split()) for part in _BETWEEN.split(text)))]

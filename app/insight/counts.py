@@ -37,7 +37,7 @@ class AllCounts:
 
 @dataclass(frozen=True, slots=True)
 class ChosenCounts:
-    """Counts by product, site and week, limited to a person's choice.
+    """Counts by product, site and week: all of them, and those of a person's choice.
 
     Attributes:
         every: counts of all days, sites and themes.

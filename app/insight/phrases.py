@@ -43,9 +43,10 @@ class PhraseCorpus:
 
     Attributes:
         codes: character codes in normal form; 0 for characters that can't be in a phrase.
-        people: number of the person who wrote each character, ascending.
-        is_new: for each person, True if the person wrote in the period, False if before it.
-        sites: number of each person's site.
+        people: for each character, the index of the person who wrote it, ascending.
+        is_new: for each person, True if the texts are of the period, False if they are from before it. Who wrote in
+            both is two persons.
+        sites: for each person, the index of the site.
     """
 
     codes: NDArray[np.uint32]

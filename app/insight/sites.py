@@ -30,9 +30,9 @@ def make_praise_rule(groups: Groups) -> PraiseRule:
 
 
 def find_sites_with_praise(reviews: Sequence[ReviewWeek], groups: Groups) -> frozenset[tuple[int, str]]:
-    """Return each (product, site) if the site publishes praise of the product.
+    """Return each (product, site) if the site publishes praise of the product, as well as complaints.
 
-    The group of the site decides. If a site has no group, the product's reviews at that site decide.
+    Of most sites this is known by their group. If a site has no group, the product's reviews there show it.
     """
     complaints: Counter[tuple[int, str]] = Counter()
     praise: Counter[tuple[int, str]] = Counter()

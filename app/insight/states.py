@@ -90,7 +90,7 @@ class Evidence:
 
     @property
     def is_usual(self) -> Flags:
-        """Return True for each week that ends 4 weeks with a usual number of complaints."""
+        """Return True for each week at whose end the last 4 weeks together had a usual number of complaints."""
         return self.four_weeks <= 5 * self.baseline.weekly + 1
 
     def p_values_of(self, sums: Counts, week: int) -> Counts:

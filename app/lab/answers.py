@@ -1,4 +1,4 @@
-"""Kinds of answers that the lab gives to a request, and the documents of answers that are not pages."""
+"""Kinds of answers that the lab gives to a request, and the texts of those that are no pages of a site."""
 
 from __future__ import annotations
 

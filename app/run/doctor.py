@@ -105,7 +105,7 @@ def _check_themes(settings: Settings) -> Check:
 
 
 def _check_web(settings: Settings, catalog: Catalog) -> Iterator[Check]:
-    """Check the browser, and either the lab or the network, own engines, sites and contact."""
+    """Check the browser, then the lab if it is used, else the network, own engines, the sites and the contact."""
     browsers = count_browsers(settings)
     no_browser = None if browsers and browsers[1] else NO_NODE_HAS_BROWSER
     if browsers is None:

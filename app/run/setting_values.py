@@ -1,6 +1,6 @@
-"""Parse values of settings that are also options of commands. No library is imported for it.
+"""Parse values of settings that are also options of commands. This module imports no library.
 
-Addresses are checked by `tasks.domain.given_address`: no error repeats one.
+Addresses are checked by `tasks.domain.given_address`, so that no error quotes an address, which may have a password.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def control(
     Args:
         writer: writes records that must survive an outage of the database: alerts and files that were sent.
         ending: set when the process should end.
-        own: functions by name: `write`, and also `plan` and `fill_seen` if these run as sweeps.
+        own: functions of the process, by name: `write`, and `plan` and `fill_seen` only if they run as sweeps.
     """
     scheduling = context(settings, catalog)
     tools = delivery_tools(settings)

@@ -1,4 +1,4 @@
-"""A page on which a site's rules are tested, fetched or given as bytes. For `sites try` and the dashboard."""
+"""Test a site's rules on a page, which is fetched or given as bytes. For `sites try` and the dashboard."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class CrawlPlan:
     """The requests that a crawl will make, and the time that they take.
 
     Attributes:
-        missing: the obstacles, the one with the most sites first.
+        missing: what prevents sites from being asked; the obstacle with the most sites first.
         requests: maximum number of requests, reached if all result pages are full and no page is known yet.
         seconds: time that these requests take if the rate limits of the hosts are kept.
         slowest_host: the host whose requests take the longest; empty without requests.

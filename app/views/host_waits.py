@@ -29,7 +29,7 @@ class HostWaitView:
         host: name of the host, with the port if an engine's URL has one.
         until: time of the next request.
         subtasks: number of waiting subtasks.
-        left: number of open hits of these subtasks, as far as it is known.
+        left: number of search hits that these subtasks have still to fetch, as far as it is known.
         engines: names of the engines on this host.
     """
 

@@ -46,7 +46,7 @@ def find_askable(settings: Settings) -> Preflight:
 
 
 def load_stored(settings: Settings) -> tuple[list[VirtualTask], list[Node]]:
-    """Return the store's products that have no tasks yet, and the nodes that were added; both empty without a store."""
+    """Return the stored products without tasks, and the nodes of `nodes add`; both empty if there is no store."""
     path = sqlite_file(settings.database_url)
     if path is not None and not path.is_file():
         return [], []

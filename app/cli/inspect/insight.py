@@ -77,9 +77,9 @@ def list_rising(app: App) -> RisesView:
     Each theme of each product is judged at the end of the last whole week. It rises if its complaints significantly
     exceed the number expected from its last three years and the week's other reviews, corrected for the number of
     watched themes.
-    All complaints together are watched at the sites that publish praise as well: if a site has complaints only, a
+    All complaints together are watched only at sites that also publish praise: if a site has complaints only, a
     general rise can't be distinguished from more coverage. A rise is listed until its numbers have been usual for 4
-    weeks; p is that of its surest week.
+    weeks; p is the lowest p of its weeks.
 
     \b
     Example:

@@ -66,8 +66,8 @@ def remove(app: App, names: tuple[str, ...], delete_reviews: bool, yes: bool, dr
     is removed. Products that are counted as a NAME (`product edit --counted-as`) are counted on their own again.
 
     --delete-reviews deletes their reviews for good: texts, authors, titles of pages. The log of the work
-    (addresses, times, counts) and pages that another product has stay. If a run is crawling them, pages
-    under way still arrive: end the run first, or repeat the command.
+    (addresses, times, counts) and pages that another product has stay. If a run is crawling the products,
+    pages that it has already requested still arrive: end the run first, or repeat the command.
 
     \b
     Examples:

@@ -134,8 +134,8 @@ def beat_schedule(silent_after_s: float) -> dict[str, dict[str, Any]]:
     """Return the schedule table in the form that beat reads.
 
     Sweeps that are due at the same times share a message, because each message costs beat and its worker some
-    milliseconds. If a sweep still runs when its next message comes, it is left out (`tasks.jobs.celery_tasks`), and
-    those of the scheduler's transaction come first, so that a long one holds up no other.
+    milliseconds. A sweep that still runs when its next message comes is skipped (`tasks.jobs.celery_tasks`). Sweeps
+    in the scheduler's transaction run first, so that the others, which may take long, don't delay them.
     """
     entries: dict[str, dict[str, Any]] = {}
     for sweep in SWEEPS:

@@ -248,7 +248,7 @@ class TurnRequests:
         self._free.set()
 
     async def serve(self) -> None:
-        """Send requests until cancelled. If a request fails, the next regular turn fills the free slot."""
+        """Send requests until cancelled. A failed one is not sent again: the scheduler looks at all nodes regularly."""
         while True:
             await self._free.wait()
             self._free.clear()

@@ -198,7 +198,7 @@ class Supervisor:
 
 
 class Cluster:
-    """A context manager that runs the servers of a cluster. `run` runs its workers.
+    """A context manager that runs the servers of a cluster. Its method `run` runs the workers.
 
     Args:
         settings: if they name no PostgreSQL or Redis, the cluster starts its own.
@@ -207,7 +207,7 @@ class Cluster:
 
     Attributes:
         settings: the settings with the URLs of the servers.
-        supervisor: keeps the servers and all programs that are started with it running.
+        supervisor: starts the servers and programs, and starts each again that ends.
         signalled: True after Ctrl-C, SIGTERM or SIGHUP.
     """
 

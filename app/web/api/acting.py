@@ -203,7 +203,7 @@ def remove(page: Here, number: ProductId) -> RemovedProduct:
 
 
 class ArchiveTheme(_Strict):
-    """A theme, given by id or name. It is archived until it rises, or taken out of the archive."""
+    """A theme to archive or to take out of the archive, given by id or name. If it rises, it leaves the archive."""
 
     theme: _Name
     archived: bool = True

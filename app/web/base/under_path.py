@@ -60,7 +60,7 @@ class UnderPath:
     def _remove(self, root: str, path: str) -> str:
         """Return `path` without `root` at its beginning.
 
-        A page may have the same name as `root`, for example `/reviews`.
+        A page may have the same name as `root`, for example `/reviews`. Its path is returned as it is.
         """
         inner = path.removeprefix(root)
         if path == root:

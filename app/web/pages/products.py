@@ -75,7 +75,7 @@ class ProductFilter(BaseModel):
 
 
 class ListQuery(ProductFilter):
-    """The part of the list to show: products after the first `skip`, or sums for groups of products."""
+    """What the list shows after its first `skip` rows: products, or with `by` the sums of groups of products."""
 
     sort: ProductSort = ProductSort.COMPLAINTS
     reverse: bool = False
