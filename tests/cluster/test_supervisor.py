@@ -19,7 +19,8 @@ from app.run.cluster.supervisor import Cluster, ClusterFailed, Supervisor
 from app.run.open_store import servers_answer
 from app.run.process import Until
 from app.run.setting_fields import Settings
-from app.views.words import language, switch_language
+from app.views import words
+from app.views.words import language
 from tasks.store.sql.tables import metadata
 
 ROOT = Path(__file__).parents[2]
@@ -271,6 +272,7 @@ def test_servers_answer_only_if_both_do(postgres_url, redis_url, unused_port):
 def test_a_store_that_does_not_answer_holds_up_no_restart(tmp_path, monkeypatch):
     cluster = Cluster(Settings(), tmp_path, print)
     looks, answered, answer = 0, [], Event()
+    monkeypatch.setattr(words._Process, "language", "zh")
 
     def check():
         nonlocal looks
@@ -284,6 +286,5 @@ def test_a_store_that_does_not_answer_holds_up_no_restart(tmp_path, monkeypatch)
     with opened("sqlite://") as store:
         with store.begin() as tx:
             metadata.create_all(tx.engine_connection)
-        with switch_language("zh"):
-            cluster.run(store, [], Until(), lambda: answered.append((language(), answer.wait(20.0))))
+        cluster.run(store, [], Until(), lambda: answered.append((language(), answer.wait(20.0))))
     assert answered == [("zh", True)]  # at the end, and not by its time limit
