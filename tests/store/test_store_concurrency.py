@@ -188,4 +188,4 @@ def test_both_of_two_transactions_that_wait_for_each_other_are_written(postgres_
 
     at_once(*(partial(world.store.write, partial(raise_priority, *pair)) for pair in ((1, 2), (2, 1))))
     assert [row.priority for row in world.rows(product_table)] == [2, 2]
-    assert len(tries) == 3
+    assert len(tries) > 2, "one of them had to begin again"
