@@ -214,7 +214,8 @@ def test_what_is_wrong_with_a_redis_is_said_with_its_place(error, said):
 def test_a_postgres_that_refuses_us_is_not_told_to_be_started(checks, postgres_store):
     url = postgres_store.engine.url.set(database="none_of_this_name").render_as_string(hide_password=False)
     said, _ = texts(checks(database_url=url)["database"])
-    assert "none_of_this_name: there is no such database" in said
+    assert "none_of_this_name" in said
+    assert "there is no such database" in said
     assert "start it" not in said
 
 
