@@ -141,7 +141,7 @@ def add(store: Store, given: Iterable[NewProduct | RefusedProduct], who: str, fi
 
 
 def _name_as_stored(one: NewProduct, there: dict[str, NewProduct | KnownName]) -> NewProduct:
-    """Return a product. If a stored product has the same key, it gets the name of the stored product."""
+    """Return `one`, under the name of the stored product if one with the same key is stored."""
     return replace(one, name=there.setdefault(name_key(one.name), one).name)
 
 

@@ -80,7 +80,7 @@ def new_product(
 
 
 def new_products(names: Iterable[str], **options: Any) -> list[NewProduct | RefusedProduct]:
-    """Return a product for each name, made by `new_product` with these options, or a refusal with the reason."""
+    """Return for each name either its product, made by `new_product` with these options, or its refusal."""
     products: list[NewProduct | RefusedProduct] = []
     for name in names:
         try:

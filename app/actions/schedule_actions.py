@@ -154,7 +154,7 @@ def name_of(row: Schedule) -> Message:
 
 
 def rule_text(rule: Recurrence) -> str:
-    """Return a rule as text for people. After a cron expression follows its time zone."""
+    """Return a rule as text for people. A cron expression is followed by its time zone."""
     if not rule.cron:
         return period_text(rule.every.total_seconds())
     return f"{rule.cron} {rule.zone}"

@@ -339,9 +339,10 @@ def database_hint() -> str:
 
 
 def settings_of(db: str | None = None, sites: str | None = None, **options: Any) -> Settings:
-    """Return the settings of the environment, overridden by options of the command and the program.
+    """Return the settings: of the environment, or given by options of the command or before its name.
 
-    Raises InputError.
+    Raises:
+        InputError: a value is wrong.
     """
     context = click.get_current_context(silent=True)
     before = context.find_root().params if context is not None else {}

@@ -1,4 +1,4 @@
-"""Reduce texts to what a person sees, without invisible characters and blanks around them."""
+"""Reduce texts to what a person sees: invisible characters go, and blanks at both ends."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class ProductRows:
         Args:
             cells: cells by field.
             why: the reason if the line can't be read, else `None`.
-            is_typed: True if a person typed the name, so that it may look like a number or an address.
+            is_typed: True if a person typed the name. Then it is accepted even if it looks like a number or an address.
         """
         name = " ".join(cells.get("name", "").split())
         if why is not None:

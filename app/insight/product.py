@@ -61,7 +61,7 @@ class ComplaintsView:
         today: the day on which the data was read.
         reviews: number of reviews in the period at the chosen sites.
         matching: number of these reviews about the chosen theme; equal to `reviews` without a theme.
-        undated: number of reviews without a date, which count only in a period with an open end.
+        undated: number of reviews without a date, which count only in the period that is open at both ends.
         left_out: number of reviews in the period that don't count: hidden, not about the product, or with an excluded
             word.
         complaints: number of complaints in the period.
@@ -70,11 +70,12 @@ class ComplaintsView:
         sites: sites with reviews in the period.
         compared_sites: sites with reviews in both periods.
         sites_left_out: sites with reviews in only one of the two periods.
-        share, share_before: complaints / buyers' reviews at sites that publish praise; `None` without such reviews.
+        share, share_before: complaints / buyers' reviews, both at sites that publish praise, in this period and the one
+            before; `None` without such reviews.
         first_day, last_day: days of the first and the last complaint, in any period.
         incomplete_days: number of newest days, including today, that still miss late reviews
             (`app.insight.delays`); `None` if it can't be estimated.
-        weeks: whole weeks of the period, at least `LEAST_WEEKS`.
+        weeks: whole weeks of the period; if it has fewer than `LEAST_WEEKS`, earlier ones are added.
         by_site, by_month: complaints by theme and site, and by theme and month.
     """
 
@@ -124,7 +125,7 @@ class ComplaintsView:
 
     @property
     def incomplete_from(self) -> date | None:
-        """Return the first of the newest days that are incomplete; `None` if there are none."""
+        """Return the day from which on all days up to today are incomplete; `None` if today is complete."""
         return self.today - timedelta(days=self.incomplete_days - 1) if self.incomplete_days else None
 
     @property

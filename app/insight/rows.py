@@ -18,11 +18,12 @@ class ThemeState(StrEnum):
     """States of a product's theme.
 
     WATCHING: the product is watched for less than `WATCHED_WEEKS`, or too few of its last weeks hold a review.
-    RISING: the week's complaints are significantly more than expected, and at least `LEAST_RISE` in 4 weeks. It ends
-        after 4 consecutive weeks with at most 1.25 times the usual complaints + 1.
+    RISING: the week's complaints are significantly more than expected, and at least `LEAST_RISE` in 4 weeks. The
+        state ends after 4 weeks in a row that each have at most 1.25 times the usual number of complaints, plus 1.
     NEW: first seen less than `NEWEST_WEEKS` ago, with at least 3 complaints from 2 pages.
     BACK: at least 2 complaints in 4 weeks after the theme was quiet. The state lasts `BACK_WEEKS`.
-    QUIET: no complaint for at least `QUIET_WEEKS`, and for a time that its usual rate makes only 1 % probable.
+    QUIET: no complaint for at least `QUIET_WEEKS`, and for so long that at the usual rate this has a probability of
+        at most 1 %.
     ONGOING: none of the other states.
     """
 
@@ -188,8 +189,8 @@ class RiseRow(Rise):
     """A theme of a product that rises.
 
     Attributes:
-        theme: the theme, or `tasks.domain.themes.ALL_THEMES` for all complaints about the product together, at sites
-            that also publish praise.
+        theme: the theme; or `tasks.domain.themes.ALL_THEMES` for all complaints about the product together, which
+            are counted only at sites that also publish praise.
         quotes: quotes of the last 4 weeks.
     """
 

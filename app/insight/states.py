@@ -63,7 +63,7 @@ class ThemeSeries:
 
     @property
     def last(self) -> NDArray[np.int_]:
-        """Return for each series the column of its last complete week."""
+        """Return for each series the index of the column of its last complete week."""
         last: NDArray[np.int_] = self.counts.shape[1] - 1 - self.incomplete
         return last
 
@@ -137,7 +137,7 @@ class CutoffSearch:
         self._watched: Counter[int] = Counter()
 
     def add(self, series: ThemeSeries) -> Flags:
-        """Add the p values of series. Return True for each series that may rise in some week."""
+        """Add the p values of series. Return for each series whether a week's p value is small enough for a rise."""
         evidence = gather_evidence(series)
         sums = np.full((len(RISES), len(series.counts)), -np.inf)
         may_rise = np.zeros(len(series.counts), bool)

@@ -56,7 +56,7 @@ def write_results(name: str, rules: ResultRules, page: EnginePage) -> tuple[str,
     """Write a result page that the rules of an engine can read.
 
     Returns:
-        The content type, and the content of an HTML page or a whole JSON document.
+        The content type, and the text: of an HTML page only what its frame holds, of JSON the whole document.
     """
     if name == "12365auto-list":
         return HTML, _write_12365auto_list(page)
@@ -107,7 +107,7 @@ _JSON_VALUES: dict[str, Any] = {"": [], "true": True, "false": False}
 
 
 def _empty_condition(patterns: Sequence[str]) -> tuple[Comparison, ...]:
-    """Return the comparisons of the first condition for "no hits" that can be made true."""
+    """Return the comparisons of the first condition for "no hits" that a written page can fulfil."""
     for pattern in patterns:
         tests = condition_of(pattern)
         if tests is not None and not any(test.differs or EACH in test.path for test in tests):

@@ -32,7 +32,7 @@ _PARAGRAPH_CHARS = 160
 
 
 def write_content(rules: PageRules, content: Content) -> str:
-    """Write a page of a site, and return the content of an HTML page or a whole JSON document."""
+    """Return the text of a site's page: of an HTML page only what its frame holds, of JSON the whole document."""
     if rules.main_text:
         return _write_article(content)
     if rules.format == "json":

@@ -56,7 +56,8 @@ class RunView(ProgressView):
 
     Attributes:
         left: number of unsettled subtasks at the sites that the run crawled.
-        reviews_stored: number of reviews in the store, equal to `reviews`.
+        reviews_stored: number of all reviews in the store; the field `reviews` of the status, under its name in a run's
+            JSON.
         manual: number of subtasks that wait for a person.
         reviews_by_product: number of reviews of each product with reviews, the greatest number first.
         waits_for_a_person: the subtasks that wait for a person, by cause.

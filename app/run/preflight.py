@@ -221,7 +221,7 @@ def _is_address(host: str) -> bool:
 
 
 def _name_state(host: str) -> NameState:
-    """Return the answer of the name servers about a host. A host counts as known if only www.HOST has an address."""
+    """Return the answer of the name servers about a host. A host without an address is known if www.HOST has one."""
     states = [_look_up(host)]
     if states[0] is NameState.UNKNOWN:
         states.append(_look_up(f"www.{host}"))

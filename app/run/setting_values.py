@@ -25,7 +25,7 @@ def sqlite_file(url: str) -> Path | None:
 
 
 def database(text: str) -> str:
-    """Return a database's URL. `text` is a URL, a SQLite file, or the folder of a cluster, which is returned unchanged.
+    """Return the URL of a database, given as URL or SQLite file. The path of a cluster's folder is returned unchanged.
 
     Raises:
         InputError: the text is none of these.

@@ -156,7 +156,7 @@ def new_browser(settings: Settings) -> Browser | None:
 
 
 def entries_of_node(settings: Settings, catalog: Catalog) -> dict[str, str]:
-    """Return the catalog entries that a node of this process can crawl and registers with."""
+    """Return the entries of the catalog that a node of this process can crawl, and with which it registers."""
     return (entries_without_browser if any(missing(settings.chromium)) else entries_of)(catalog)
 
 

@@ -94,7 +94,7 @@ def get_nodes_view(tx: Transaction, rule: BufferRule) -> NodesView:
 
 
 def list_problems(row: NodeView) -> Iterator[str]:
-    """Yield a sentence for each problem of a node, except its state."""
+    """Yield a sentence for each problem of a node that its state does not show."""
     if row.has_other_catalog:
         yield translate(
             "{node} has another catalog than most nodes, so it gets nothing of sites that differ: restart it with "

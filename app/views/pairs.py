@@ -29,11 +29,11 @@ REFUSED_FIELDS = "site product reason pages n"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairView(PairRow):
-    """The results of a node at a site, with the values of permits and slots.
+    """The results of a node at a site, with what permits and slots are worth there.
 
     Attributes:
         outcomes, reasons: number of the newest attempts by outcome, and by reason of failure.
-        page_chance, permit_worth, slot_worth: as in `PermitWorth`; `None` in a row for one product.
+        page_chance, permit_worth, slot_worth: as in `PermitWorth`; `None` if the results are those for one product.
     """
 
     outcomes: Mapping[str, int]

@@ -93,7 +93,7 @@ def get_sites_view(tx: Transaction | None, catalog: Catalog) -> SitesView:
 
 
 def _load_robots(tx: Transaction, catalog: Catalog) -> dict[str, RobotsRules]:
-    """Return the rules of the robots.txt files that were fetched last, by the address of the file."""
+    """Return the rules of each robots.txt file as it was fetched last, by the address of the file."""
     urls = {url for site in catalog.sites for url in addresses(catalog, site)}
     hosts = {urlsplit(url).netloc.lower() for url in urls}
     stored = load_robots(tx, hosts, tx.now - _ROBOTS_OF_ANY_AGE)

@@ -35,7 +35,7 @@ _language: ContextVar[str | None] = ContextVar("language", default=None)
 
 
 class _Process:
-    """The language of the process, in which all its threads begin."""
+    """The language of the process. Each of its threads begins with this language."""
 
     language = "en"
 

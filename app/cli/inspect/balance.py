@@ -70,7 +70,7 @@ class _LinearNode(_NamedNode):
     seconds_per_url: _Number
 
     def get_run_time(self) -> RunTime:
-        """Return how long the node takes, as a function of the number of URLs. Raises CurveError."""
+        """Return the function that gives the node's seconds for a number of URLs."""
         return linear(self.setup_s, self.seconds_per_url)
 
 
@@ -80,7 +80,11 @@ class _CurveNode(_NamedNode):
     curve: list[tuple[_Number, _Number]]
 
     def get_run_time(self) -> RunTime:
-        """Return how long the node takes, as a function of the number of URLs. Raises CurveError."""
+        """Return the function that gives the node's seconds for a number of URLs.
+
+        Raises:
+            CurveError: a number is wrong, no point has URLs, or the curve falls.
+        """
         return piecewise(self.curve)
 
 

@@ -54,7 +54,7 @@ def list_themes(app: App, names: tuple[str, ...], period: PeriodChoice) -> Theme
 
     For each theme: complaints, their share of buyers' reviews, the first and the last day, the state, and the
     complaints of each of the last 26 weeks. Equal texts count once. Shares use only sites that publish praise as
-    well. Reviews without a date count in an open period only, and are reported as one number.
+    well. Reviews without a date count only if no period is given; their number is shown.
 
     \b
     Examples:

@@ -120,7 +120,7 @@ async def _until_ending(ending: Event, work: Coroutine[Any, Any, int]) -> int:
 
 
 async def _make_tasks(settings: Settings, writer: Writer, unasked: UnaskedSites, catalog: Catalog) -> int:
-    """Make the tasks of new products, and return their number.
+    """Make the tasks of new products, and return the number of tasks.
 
     Opens connections for this call and closes them again.
     """

@@ -248,7 +248,7 @@ class TurnRequests:
         self._free.set()
 
     async def serve(self) -> None:
-        """Send requests until cancelled. A failed one is not sent again: the scheduler looks at all nodes regularly."""
+        """Ask the scheduler for work until cancelled. If that fails, its next regular turn sees the free slot."""
         while True:
             await self._free.wait()
             self._free.clear()

@@ -202,7 +202,7 @@ def _end_with_parent(number: signal.Signals) -> Callable[[], None] | None:
 
 
 def control_program(settings: Settings, log: Path, name: str = "control") -> Program:
-    """Return a control worker, which runs the sweeps."""
+    """Return the program of the control worker, which runs the sweeps; not started."""
     return _worker(name, CONTROL, _CONTROL_THREADS, settings, log, _CONTROL_SILENT_S)
 
 
