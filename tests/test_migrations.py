@@ -495,6 +495,25 @@ def test_a_database_that_cannot_be_upgraded_is_refused(
             schema.check_revision(conn, migrations)
 
 
+@pytest.mark.parametrize("statement", ["CREATE TABLE notes (a)", "CREATE TABLE reviews (id INTEGER)"])
+def test_a_file_of_another_program_gets_no_tables(tmp_path: Path, migrations: Path, statement: str) -> None:
+    file = tmp_path / "other.db"
+    with closing(sqlite3.connect(file)) as other:
+        other.execute(statement)
+    before = file.read_bytes()
+    with closing(Store.open(f"sqlite:///{file}")) as store:
+        for refused in (
+            lambda: schema.upgrade(store, migrations),
+            lambda: store.write(partial(schema.check_revision, scripts=migrations)),
+        ):
+            with pytest.raises(WrongRevision, match=re.escape(f"{file} holds tables of another program")):
+                refused()
+        assert inspect(store.engine).get_table_names() == [statement.split()[2]]
+    assert before[100:] == file.read_bytes()[100 : len(before)], (
+        "but for the header, which has the log's mode"
+    )
+
+
 def test_upgrading_twice_changes_nothing(empty: Store, migrations: Path) -> None:
     schema.upgrade(empty, migrations)
     with empty.begin() as conn:

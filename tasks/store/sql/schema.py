@@ -76,6 +76,10 @@ def check_revision(tx: Transaction, scripts: Path) -> None:
 def upgradable_revision(tx: Transaction, scripts: Path) -> str | None:
     """Return the database's revision, `None` for an empty database; raise `WrongRevision` if it can't be upgraded."""
     known, found = _list_revisions(scripts), revision(tx)
+    if found is None and tx.is_sqlite and inspect(tx.engine_connection).get_table_names():
+        raise WrongRevision(
+            "{place} holds tables of another program: name another file with --db", place=_show_place(tx)
+        )
     if found is None or found in known:
         return found
     if found > known[-1]:
