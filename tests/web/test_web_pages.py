@@ -14,7 +14,9 @@ from sample_store import HOSTILE, OTHER, POOR, PRODUCT, SITE
 from sqlalchemy import select, update
 
 from app.lab.running import running_lab
+from app.views.moments import local_time
 from splitter.catalog.load import builtin
+from tasks.store.queries.themes import number_of_day
 from tasks.store.queue import nodes as node_rows
 from tasks.store.queue.hosts import Robots, save_robots
 from tasks.store.sql.tables import audit_log, nodes, pair_stats, subtasks
@@ -292,8 +294,23 @@ def test_reviews_are_searched_and_filtered(sample: Served) -> None:
     assert _numbers(sample.get(f"/reviews?days=all&site={SITE}&product=2").text) == []
     assert _numbers(sample.get("/reviews?days=all&voice=praise").text) == [5]
     assert "<mark>变质</mark>" in sample.get("/reviews?days=all&q=变质").text
-    assert _numbers(sample.get("/reviews").text) == []  # they are older than the usual period
-    assert 'href="?days=all"' in sample.get("/reviews").text
+    assert _numbers(sample.get("/reviews?days=90").text) == []
+
+
+CHOSEN = re.compile('aria-current="true">([^<]+)</a>')
+
+
+@pytest.mark.parametrize(("age", "shown"), [(None, "All"), (90, "All"), (89, "90 days"), (0, "90 days")])
+def test_the_usual_period_is_the_recent_days_unless_no_review_is_that_new(
+    served: Served, age: int | None, shown: str
+) -> None:
+    if age is not None:
+        with served.store.begin() as tx:
+            day = number_of_day(local_time(tx.now).date()) - age
+            tx.run("UPDATE review_days SET day = :day WHERE review_id = 5", day=day)
+    for path in ("/", "/products", "/products/1", "/reviews"):
+        assert shown in CHOSEN.findall(served.get(path).text), path
+    assert "7 days" in CHOSEN.findall(served.get("/products/1?days=7").text)
 
 
 def test_a_review_tells_where_it_came_from_and_what_it_repeats(sample: Served) -> None:
@@ -421,7 +438,7 @@ def test_products_that_are_one_are_counted_under_one_name(served: Served) -> Non
     assert f'counted as <a href="/products/2">{OTHER}</a>' in served.get("/products").text
     page = served.get("/products/1").text
     assert f'counted as <a href="/products/2">{OTHER}</a>' in page
-    assert f'product=1&amp;days=90">{PRODUCT}</a>' in served.get("/products/2").text
+    assert f'product=1&amp;days=all">{PRODUCT}</a>' in served.get("/products/2").text
     both, own = [served.get(f"/reviews?days=all&product={n}").text for n in (2, 1)]
     counts = [int(re.search(r"(\d+) reviews match", text)[1]) for text in (both, own)]
     assert counts[0] > counts[1] > 0

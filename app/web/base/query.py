@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import date
 from typing import Annotated, Literal
 
@@ -14,12 +15,14 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from app.insight.periods import ALL, USUAL, PeriodChoice, read_period
+from app.views.moments import local_time
 from app.views.words import describe
 from app.web.base.context import Here, PageRequest
 from splitter.catalog.model import Catalog
 from splitter.errors import InputError
 from tasks.store.content import products
 from tasks.store.queries import queues
+from tasks.store.queries.themes import has_reviews_since, number_of_day
 from tasks.store.sql.transaction import Transaction
 
 MOST_ID = 2**53 - 1
@@ -76,6 +79,23 @@ def _make_reader(usual: str) -> Callable[..., PeriodChoice]:
 
 RecentPeriod = Annotated[PeriodChoice, Depends(_make_reader(USUAL))]
 """The period in a URL: `days`, or `from` and `to`; by default the recent days."""
+
+
+def _choose_shown(page: Here, period: RecentPeriod) -> PeriodChoice:
+    return period if period.is_given else page.context.read("usual period", _find_usual)
+
+
+def _find_usual(tx: Transaction) -> PeriodChoice:
+    """Return the recent days, or all days if no review was written in them: old pages, a demo."""
+    recent = read_period(None, None, None)
+    since = recent.find(local_time(tx.now).date()).since
+    if since is not None and not has_reviews_since(tx, number_of_day(since)):
+        return replace(recent, days=ALL)
+    return recent
+
+
+ShownPeriod = Annotated[PeriodChoice, Depends(_choose_shown)]
+"""The period in the URL of a page; by default the recent days, or all days if no review is that new."""
 AnyPeriod = Annotated[PeriodChoice, Depends(_make_reader(ALL))]
 """The period in a URL; by default all days."""
 

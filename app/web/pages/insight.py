@@ -23,7 +23,7 @@ from app.reports.complaint_charts import draw_months, draw_sites, draw_weeks
 from app.views.moments import local_time
 from app.views.theme_names import find_theme, name_theme
 from app.web.base.context import Here, Notice
-from app.web.base.query import ProductId, RecentPeriod, Text, check_site
+from app.web.base.query import ProductId, ShownPeriod, Text, check_site
 from app.web.base.rendering import link
 from app.web.pages.products import name_of
 from splitter.catalog.names import WITHOUT_THEMES
@@ -35,7 +35,7 @@ router = APIRouter()
 
 @router.get("/products/{product}")
 def show_product(
-    page: Here, number: ProductId, period: RecentPeriod, site: Text = "", theme: Text = ""
+    page: Here, number: ProductId, period: ShownPeriod, site: Text = "", theme: Text = ""
 ) -> Response:
     """Show the complaints about a product in a period: at all sites or one, about all themes or one.
 
@@ -104,7 +104,7 @@ class _CellLinks:
 
 
 @router.get("/products/{product}/report")
-def download_report(page: Here, number: ProductId, period: RecentPeriod) -> Response:
+def download_report(page: Here, number: ProductId, period: ShownPeriod) -> Response:
     """Return the report on a product in a period as an HTML file to mail or print."""
     from app.reports.report import report  # loads its own templates
 

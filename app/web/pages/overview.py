@@ -16,7 +16,7 @@ from app.views.status import StatusView, describe_view, get_status_view
 from app.views.theme_names import name_theme
 from app.views.words import translate
 from app.web.base.context import Here, WebContext
-from app.web.base.query import RecentPeriod
+from app.web.base.query import ShownPeriod
 from app.web.pages.products import ListQuery, read_list
 from tasks.domain.states import State
 from tasks.store.queries.queues import Point, get_queue_trend, get_storing_trend
@@ -42,7 +42,7 @@ def read_trends(context: WebContext) -> tuple[tuple[Sequence[Point], bool], Sequ
 
 
 @router.get("/")
-def overview(page: Here, period: RecentPeriod) -> Response:
+def overview(page: Here, period: ShownPeriod) -> Response:
     """Show the state of the system, and the products with most complaints in a period."""
     (queues, whole), storing = read_trends(page.context)
     ever = {name for _, counts in queues for name, n in counts.items() if n}

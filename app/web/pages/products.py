@@ -29,7 +29,7 @@ from app.views.theme_names import name_theme
 from app.views.words import name_text, plural, translate
 from app.web.base.context import Here, Notice, PageRequest
 from app.web.base.forms import shown_on
-from app.web.base.query import MOST_ID, ProductId, RecentPeriod, find_product
+from app.web.base.query import MOST_ID, ProductId, ShownPeriod, find_product
 from splitter.catalog.model import Catalog
 from splitter.catalog.names import Category, Group
 from splitter.errors import InputError
@@ -101,7 +101,7 @@ def read_list(page: PageRequest, sent: ListQuery, period: PeriodChoice) -> Produ
 
 
 @router.get("/products")
-def show_list(page: Here, sent: Annotated[ListQuery, Query()], period: RecentPeriod) -> Response:
+def show_list(page: Here, sent: Annotated[ListQuery, Query()], period: ShownPeriod) -> Response:
     """Show a part of the products that fit a filter, with a form to change many of them."""
     return page.html(
         "products.html",

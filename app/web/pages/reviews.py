@@ -21,7 +21,7 @@ from app.views.theme_names import find_theme, list_theme_names, name_theme
 from app.views.words import translate
 from app.web.base.context import Here, Notice, PageRequest
 from app.web.base.forms import shown_on
-from app.web.base.query import MOST_ID, RecentPeriod, check_site, find_product
+from app.web.base.query import MOST_ID, ShownPeriod, check_site, find_product
 from splitter.errors import InputError
 from splitter.keywords import product_query
 from tasks.domain.voices import Voice
@@ -91,7 +91,7 @@ class ReviewQuery(BaseModel):
 
 
 @router.get("/reviews")
-def reviews(page: Here, sent: Annotated[ReviewQuery, Query()], period: RecentPeriod) -> Response:
+def reviews(page: Here, sent: Annotated[ReviewQuery, Query()], period: ShownPeriod) -> Response:
     """Show a part of the found reviews. Without a search, show the newest reviews of the default period."""
     context = page.context
     q, site, split = sent.q, sent.site, sent.split

@@ -236,6 +236,17 @@ def load_rises(tx: Transaction) -> Sequence[Mapping[str, Any]]:
     return () if stored is None else stored.data["rises"]
 
 
+def has_reviews_since(tx: Transaction, day: int) -> bool:
+    """Return True if a review of any product was written on a day, given by its number, or later."""
+    return tx.value(_SINCE, day=day) is not None
+
+
+_SINCE = """
+    SELECT p.id FROM products p
+    WHERE EXISTS (SELECT 1 FROM review_days d WHERE d.product_id = p.id AND d.day >= :day) LIMIT 1
+"""
+
+
 def load_cutoffs(tx: Transaction, week: int) -> Sequence[float]:
     """Return the p values up to which themes rose in the weeks up to this one; empty if they are not known.
 
