@@ -141,7 +141,7 @@ def _record(tx: Transaction, action: str, row: Schedule, who: str, detail: Mappi
 
 
 def name_of(row: Schedule) -> Message:
-    """Return a short name of a schedule for people: the product, or the kind of file and where it is sent.
+    """Return a short name of a schedule for people: the product, or the kind and destination of the file.
 
     Secret parts of a webhook's address are left out.
     """

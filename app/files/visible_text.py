@@ -1,4 +1,4 @@
-"""Reduce texts to what a person sees: invisible characters go, and blanks at both ends."""
+"""Remove from texts the invisible characters and the blanks at both ends."""
 
 from __future__ import annotations
 

@@ -282,7 +282,7 @@ class _Cells:
     def when(self, date: datetime | None) -> str:
         """Return the date and the cells that were not understood, one per line.
 
-        They tell reviews with equal words apart.
+        Reviews with equal words differ in them.
         """
         return "\n".join([date.isoformat() if date is not None else "", *self._left_out]).rstrip("\n")
 

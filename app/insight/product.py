@@ -125,7 +125,7 @@ class ComplaintsView:
 
     @property
     def incomplete_from(self) -> date | None:
-        """Return the day from which on all days up to today are incomplete; `None` if today is complete."""
+        """Return the earliest of the incomplete days, which end today; `None` if today is complete."""
         return self.today - timedelta(days=self.incomplete_days - 1) if self.incomplete_days else None
 
     @property

@@ -22,8 +22,8 @@ class ThemeState(StrEnum):
         state ends after 4 weeks in a row that each have at most 1.25 times the usual number of complaints, plus 1.
     NEW: first seen less than `NEWEST_WEEKS` ago, with at least 3 complaints from 2 pages.
     BACK: at least 2 complaints in 4 weeks after the theme was quiet. The state lasts `BACK_WEEKS`.
-    QUIET: no complaint for at least `QUIET_WEEKS`, and for so long that at the usual rate this has a probability of
-        at most 1 %.
+    QUIET: no complaint for at least `QUIET_WEEKS`, and the usual rate gives a gap of this length a probability of at
+        most 1 %.
     ONGOING: none of the other states.
     """
 

@@ -37,8 +37,8 @@ class _Text(NamedTuple):
 
     Attributes:
         body: its text as it is stored.
-        writer: key of the author; `None` if the name identifies no person, or the text is so long that it is near to no
-            short one.
+        writer: key of the author; `None` if the name identifies no person, or the text is too long to be near a short
+            one.
     """
 
     id: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -16,9 +16,10 @@ from sqlalchemy import select, update
 from app.lab.running import running_lab
 from app.views.moments import local_time
 from splitter.catalog.load import builtin
-from tasks.store.queries.themes import number_of_day
+from tasks.store.queries.themes import RISES, number_of_day
 from tasks.store.queue import nodes as node_rows
 from tasks.store.queue.hosts import Robots, save_robots
+from tasks.store.queue.upkeep import store_value
 from tasks.store.sql.tables import audit_log, nodes, pair_stats, subtasks
 
 PAGES = (
@@ -311,6 +312,27 @@ def test_the_usual_period_is_the_recent_days_unless_no_review_is_that_new(
     for path in ("/", "/products", "/products/1", "/reviews"):
         assert shown in CHOSEN.findall(served.get(path).text), path
     assert "7 days" in CHOSEN.findall(served.get("/products/1?days=7").text)
+
+
+@pytest.mark.parametrize("path", ["/", "/products"])
+def test_a_rise_leaves_the_pages_when_its_theme_is_archived_and_stays_if_it_rises_later(
+    served: Served, path: str
+) -> None:
+    with served.store.begin() as tx:
+        today = local_time(tx.now).date()
+        days = [today + timedelta(days=n) for n in (-60, -40, 7)]
+        themes = ("safety", "service", "packaging_damage")
+        rises = [
+            {"product": PRODUCT, "theme": theme, "since": day.isoformat()}
+            for theme, day in zip(themes, days, strict=True)
+        ]
+        stored = {"last_week": 0, "cutoffs": [0.0], "rises": [*rises, {**rises[1], "product": "gone"}]}
+        store_value(tx, RISES, tx.now, stored)
+    for theme in ("safety", "packaging_damage"):
+        assert served.post("/products/1/archive", data={"theme": theme}).status_code == 200
+    text = served.get(path).text
+    assert [day.isoformat() in text for day in days] == [False, True, True]
+    assert "gone" not in text
 
 
 def test_a_review_tells_where_it_came_from_and_what_it_repeats(sample: Served) -> None:

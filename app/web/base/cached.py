@@ -17,7 +17,7 @@ _SHARE = 20
 """A value is cached for this multiple of its computing time, so computing takes at most 1/20 of a core."""
 _SLOW_S = 0.1
 _OVERDUE_S = 5.0
-"""An old value is shown while it is renewed only up to this time after its end: nobody may have looked for hours."""
+"""Maximum age, after its end, of a value that is shown while it is renewed. An older one is renewed first."""
 _MOST = 500
 
 _log = logging.getLogger(__name__)

@@ -75,7 +75,7 @@ class ProductFilter(BaseModel):
 
 
 class ListQuery(ProductFilter):
-    """What the list shows after its first `skip` rows: products, or with `by` the sums of groups of products."""
+    """The rows to show after the first `skip`: products, or with `by` the sums of groups of products."""
 
     sort: ProductSort = ProductSort.COMPLAINTS
     reverse: bool = False

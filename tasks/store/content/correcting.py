@@ -12,7 +12,7 @@ from tasks.store.sql.transaction import Transaction
 
 
 def wait_turn(tx: Transaction) -> None:
-    """Wait until no other transaction corrects reviews: what it decides must be read before it is replaced."""
+    """Wait until no other transaction corrects reviews, so that its correction is read before it is replaced."""
     wait_lock(tx, "corrections")
 
 
